@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bridge.check.inputs.drawn import follows, free_sizes, growing_sizes
 from bridge.check.inputs.recipe import Case, Recipe
-from bridge.check.inputs.running import Search, always
+from bridge.check.inputs.running import PER_SIZE, Search, always
 from bridge.check.inputs.solver import Variable, sized
 from bridge.check.surgery.sites import Branch
 
@@ -18,7 +18,6 @@ _MANY = 101  # iterations, or another integer scalar
 _LARGE = 17  # the least of all sizes
 _LONG = 600  # of one size
 _LONG_WORK = 20_000  # nodes times sizes by which runs take longer: no longer inputs are tried
-_PER_SIZE = 64  # by so much a size a run takes longer
 _BORDERS = 4  # sizes, at most, that a file may compare with
 _MARKED = 3  # inputs, at most, of numbers near limits
 _TOGETHER = 16  # times as many numbers near limits are drawn: trees ask for some together
@@ -110,7 +109,7 @@ def _move_sizes(search: Search, like: Recipe) -> None:
 
 
 def _affordable(search: Search, size: int) -> bool:
-    return size <= 64 or search.work * size / _PER_SIZE < _LONG_WORK
+    return size <= PER_SIZE or search.work * size / PER_SIZE < _LONG_WORK
 
 
 def _rows(search: Search) -> int:

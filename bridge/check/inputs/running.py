@@ -35,6 +35,9 @@ _LARGEST_SIZE = 4096  # of a dimension that the search tries
 _LATEST = 8  # the latest iteration of a Loop that the search tries
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
 
+PER_SIZE = 64
+"""By so much a size a run takes longer."""
+
 Keep = Callable[[Case], bool]
 """Says of an input that brings nothing new whether it is kept."""
 
@@ -42,6 +45,14 @@ Keep = Callable[[Case], bool]
 def always(case: Case) -> bool:
     """Keeps each input."""
     return True
+
+
+def _longest(value: Any) -> int:
+    """The largest size of a tensor in an input."""
+    if isinstance(value, list | dict):
+        some = value.values() if isinstance(value, dict) else value
+        return max(map(_longest, some), default=0)
+    return max(getattr(value, "shape", ()), default=0)
 
 
 def work_of(model: Model) -> float:
@@ -126,7 +137,7 @@ class Search:
                 answers.append(feed)
                 continue
             self.tried += 1
-            self.left -= self.work
+            self.left -= self.work * max(1.0, _longest(feed) / PER_SIZE)
             found = next(results)
             if isinstance(found, EngineError):
                 self.refused[str(found)] += 1

@@ -18,7 +18,7 @@ _KEPT = 24  # inputs that situations add
 _SPOTS = 12  # single elements of an input that may be changed
 _STARTS = 3
 _FEW = 64  # elements
-_SHARE = 1 / 3  # of the work of a search
+_WORK = 60_000  # nodes that run, for all situations of a model
 _FARTHEST = 1e4  # number that a situation may need; engines round larger ones unlike
 _WIDE = 2.0**60
 
@@ -32,7 +32,7 @@ _COUNTED = ("rows", "sides", OVERFLOW)
 def seek_situations(search: Search) -> None:
     """Seeks an input for each situation. Those that few changes may meet come first."""
     left = _RUNS
-    floor = search.left - search.limit * _SHARE
+    floor = search.left - _WORK
     by_node: dict[str, int] = {}
     still: set[str] = set()  # nodes that come no nearer, whatever changes
     kept = len(search.cases)
