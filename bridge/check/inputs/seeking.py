@@ -8,7 +8,7 @@ import numpy as np
 from bridge.check.inputs.recipe import Case, Recipe
 from bridge.check.inputs.running import Search
 from bridge.check.inputs.solver import Goal, Variable, solve
-from bridge.check.surgery.situations import OVERFLOW, Situation
+from bridge.check.surgery.situations import CONDITION, OVERFLOW, Situation
 from bridge.neutral.graph import Value
 
 _RUNS = 240  # for all situations of a model
@@ -52,7 +52,17 @@ def seek_situations(search: Search) -> None:
 
 
 def _rank(one: Situation) -> int:
-    kinds = ["windows", "sizes", "iterations", "sides", "close", "equal", "ties", "thresholds"]
+    kinds = [
+        CONDITION,
+        "windows",
+        "sizes",
+        "iterations",
+        "sides",
+        "close",
+        "equal",
+        "ties",
+        "thresholds",
+    ]
     return kinds.index(one.kind) if one.kind in kinds else len(kinds)
 
 

@@ -67,6 +67,9 @@ class Situation:
         return f"{self.where}: {self.text}"
 
 
+CONDITION = "conditions"
+"""The kind of sides of conditions that select elements, as those of an If do branches."""
+
 OVERFLOW = "overflow"
 """The kind of what no input should meet: engines do not agree about it."""
 
@@ -90,6 +93,8 @@ class Dependences:
         self.numbers: dict[Value, frozenset[str]] = {}
         self.sizes: dict[Value, frozenset[str]] = {}
         self.on_grid: set[Value] = {*graph.inputs}
+        selects = (node for node in graph.walk() if node.op == "Where")
+        self.conditions = {node.operand(0) for node in selects}
         for value in graph.inputs:
             self.numbers[value] = frozenset({value.name})
         self._look(graph)
@@ -208,7 +213,9 @@ class _At:
             ("below", b.op("Less", units, -margin)),
         ):
             measure = b.op("Where", truth, b.op("Add", near, 0.5), b.op("Mul", near, 0.98))
-            shown: list[Shown] = [("sides", f"{text}, {side}", 0.5 + 2e-4, False)]
+            selects = self.node.outputs[0] in self.sources.conditions and self.sources.of(a, c)[0]
+            kind = CONDITION if selects else "sides"
+            shown: list[Shown] = [(kind, f"{text}, {side}", 0.5 + 2e-4, False)]
             shown += [("close", f"close {side} {text}", 1.0, False)] if close else []
             yield self.most(measure), [shown]
         equal = self.equality(a, c)
