@@ -15,6 +15,7 @@ from bridge.check.surgery.sites import Branch
 
 _SCALES = 0.1, 10.0, 100.0, 0.0  # of all floats; zeros give ties and padding
 _MANY = 101  # iterations, or another integer scalar
+_SOME = 1000  # elements of inputs that are scaled, or about so many
 _LARGE = 17  # the least of all sizes
 _LONG = 600  # of one size
 _LONG_WORK = 20_000  # nodes times sizes by which runs take longer: no longer inputs are tried
@@ -59,17 +60,17 @@ def _move_numbers(search: Search, base: Recipe) -> None:
     masks = of_kind(search, "bool") + [v.name for v, u in uses.items() if u.is_yes_or_no]
     halves = [replace(base, numbers="halves")] * bool(floats)
     ones = [replace(base, fills={**base.fills, **dict.fromkeys(masks, 1)})] * bool(masks)
-    search.run([*halves, *ones, *_many(search, base)], lambda case: case.is_finite)
+    search.run([*halves, *ones, *_many(search, base)], search.agreed)
     firsts: dict[frozenset[Branch], Case] = {}
-    for case in search.drawn:
-        if not (case.recipe.call or case.is_empty):
-            firsts.setdefault(case.taken, case)
+    plain = [case for case in search.drawn if not (case.recipe.call or case.is_empty)]
+    for case in sorted(plain, key=lambda case: abs(case.elements - _SOME)):
+        firsts.setdefault(case.taken, case)
     # Of a model that looks at nothing at all not all inputs can be 0.
     numbers = [floats + masks, floats]
     for case in [*firsts.values()][:_COMBINATIONS]:
         for factor in _SCALES if floats else ():
             for names in numbers if masks and not factor else [floats]:
-                if search.adds(case.recipe.scaled(names, factor, 1), lambda case: case.is_finite):
+                if search.adds(case.recipe.scaled(names, factor, 1), search.agreed):
                     break
 
 

@@ -38,6 +38,8 @@ _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless a
 PER_SIZE = 64
 """By so much a size a run takes longer."""
 
+_WORD = 1 << 31
+
 Keep = Callable[[Case], bool]
 """Says of an input that brings nothing new whether it is kept."""
 
@@ -223,7 +225,8 @@ class Search:
         new = case.taken - self.reached.keys()
         counts = iterations(case.outputs, self.all.sites)
         more = {n for n, count in counts.items() if count >= MANY > self.iterations.get(n, 0)}
-        if not (new or more or self.lacking > 0 or keep(case)):
+        often = more and self.agreed(case)
+        if not (new or often or self.lacking > 0 or keep(case)):
             return
         self.reached |= dict.fromkeys(sorted(new), len(self.cases))
         self.cases.append(case)
@@ -248,6 +251,14 @@ class Search:
             far = [math.inf if one.kind in ("equal", "ties") else d for d, one in pairs]
         self.last = far
         return far
+
+    def agreed(self, case: Case) -> bool:
+        """Whether engines may agree about what the model gives. They overflow at other places, and
+        OpenVINO's hold integers in 32 bits."""
+        some = [v for v in case.outputs.values() if isinstance(v, np.ndarray) and v.size]
+        whole = [v for v in some if v.dtype.kind in "iu" and v.dtype.itemsize == 8]
+        fits = self.maker.alike or all(v.min() >= -_WORD and v.max() < _WORD for v in whole)
+        return fits and case.is_finite
 
     def shown(self, case: Case) -> list[int]:
         """The situations that a case meets and no case before it did."""

@@ -117,7 +117,7 @@ def _shows(search: Search, case: Case) -> bool:
     kinds = zip(case.far, search.all.situations, strict=True)
     if any(not far and one.kind == OVERFLOW for far, one in kinds):
         return False
-    return some and case.is_finite and (wide or not case.is_extreme)
+    return some and search.agreed(case) and (wide or not case.is_extreme)
 
 
 def _whole(search: Search, one: Situation, case: Case) -> Iterator[Variable]:
