@@ -102,7 +102,11 @@ def _version(net: XmlElement, xml: Path, layers: list[Layer]) -> int:
     file that is not a model any more."""
     version = number(net, "version", str(xml))
     if version not in VERSIONS:
-        older = "OpenVINO has not read older ones since 2021.1; convert the original model anew"
+        older = (
+            "OpenVINO has read no older ones since 2021.1, and no release brings them to a newer "
+            "version: convert the original model anew (one of Caffe, MXNet or Kaldi with "
+            "openvino-dev 2023.3), or take a newer IR of it from the Open Model Zoo"
+        )
         raise InvalidModelError(
             f"{xml}: is IR version {version}; Bridge reads {VERSIONS[0]} and {VERSIONS[1]}"
             + (f". {older}" if version < VERSIONS[0] else "")

@@ -70,9 +70,9 @@ class Value(Arithmetic):
 
     @property
     def tensor(self) -> TensorType:
-        """The type, known to be a tensor."""
+        """The type; Refused if it is known to be no tensor."""
         if not isinstance(self.type, TensorType):
-            raise TypeError(f"{self.name or 'a value'} is no tensor but {self.type}")
+            raise Refused(f"{self.name or 'a value'} is no tensor but {self.type}")
         return self.type
 
     @property
@@ -87,9 +87,9 @@ class Value(Arithmetic):
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """The shape, the rank known to be known."""
+        """The shape; Refused if the rank is unknown."""
         if self.shape is None:
-            raise TypeError(f"the rank of {self.name or 'a value'} is not known")
+            raise Refused(f"the rank of {self.name or 'a value'} is not known; declare it")
         return self.shape
 
     @property
@@ -109,9 +109,9 @@ class Value(Arithmetic):
 
     @property
     def known_constant(self) -> Tensor:
-        """The tensor of a value that is known to be a Constant's output."""
+        """The tensor of a Constant's output; Refused for another value."""
         if self.constant is None:
-            raise TypeError(f"{self.name or 'a value'} is no constant")
+            raise Refused(f"{self.name or 'a value'} is no constant")
         return self.constant
 
     @property

@@ -215,30 +215,30 @@ def _unspelled_inputs(
     attributes: dict[str, Any],
 ) -> list[Value | None]:
     """The inputs of the neutral node, in the order of the row."""
-    own: list[Value | None] = []
+    neutral: list[Value | None] = []
     for declared, key in zip(row.inputs, row.places, strict=True):
         if key in spelling.as_attributes:
             spelled = spelling.as_attributes[key]
             value = _take(attributes, spelled)
             if value is None or value is REQUIRED:
-                own.append(None)
+                neutral.append(None)
             else:
                 element = _ELEMENT_OF_TYPE[spelled.type]
-                if spelled.type == "float" and "same_type" in row.traits and own[0] is not None:
-                    element = own[0].element or element
-                own.append(builder.constant(np.array(value, element.dtype)))
+                if spelled.type == "float" and "same_type" in row.traits and neutral[0] is not None:
+                    element = neutral[0].element or element
+                neutral.append(builder.constant(np.array(value, element.dtype)))
         elif key in spelling.places:
             at = spelling.places[key]
             if declared.endswith("*"):
-                own.extend(inputs[at:])
+                neutral.extend(inputs[at:])
             else:
                 value = inputs[at] if at < len(inputs) else None
                 if value is None and not declared.endswith("?"):
                     raise KeyError(f"input {key} is missing")
-                own.append(value)
+                neutral.append(value)
         else:
-            own.append(None)
-    return own
+            neutral.append(None)
+    return neutral
 
 
 def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:

@@ -889,6 +889,7 @@ SUM = net(
         ('<!-- <net> --><!DOCTYPE net [<!ENTITY a "b">]>' + VALID[21:], "document type"),
         (VALID.replace('version="11"', 'version="7"'), "convert the original model anew"),
         (VALID.replace('version="11"', 'version="12"'), "is IR version 12; Bridge reads 10 and 11"),
+        (VALID.replace('version="11"', 'version="7"'), "convert the original model anew"),
         (WITH_CONST.replace('element_type="f32"', 'execOrder="1"'), "is the runtime form of a"),
         (VALID.replace("opset1", "opset99"), 'layer "x" is of operator set 99; Bridge knows 1 to'),
         (VALID.replace('shape="?"', 'shape="5..2"'), 'Parameter "x": "5..2" is no dimension'),

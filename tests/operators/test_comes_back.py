@@ -49,6 +49,8 @@ OTHERWISE = {
     "MeanVarianceNormalization": "onnx refuses a model in which it has its default axes",
     "Trilu": "of integers and a computed diagonal it is a selection",
     "Tile": "its repeats are computed",
+    "TopK": "of u64 it runs in i64, for which onnxruntime has a kernel",
+    "EyeLike": "of known sizes it is a constant",
     "ai.onnx.ml::LabelEncoder": "strings of a known vocabulary are places in it",
 }
 """Operators that come back in another form, in one of the cases, with the reason."""

@@ -174,7 +174,7 @@ def mvn_to_onnx(b: Builder, node: Node) -> Result:
         return y
     variance = b.op("ReduceMean", y * y, axes, keepdims=True)
     epsilon = b.like(node.attributes["eps"], variance)
-    if node.attributes["eps_mode"].upper() == "INSIDE_SQRT":
+    if node.attributes["eps_mode"] == "INSIDE_SQRT":
         return y / b.op("Sqrt", variance + epsilon)
     return y / (b.op("Sqrt", variance) + epsilon)
 
@@ -276,7 +276,7 @@ def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
         return data / b.where(data.equal(0), b.like(1, data), data)
     total = b.op("ReduceSum", data * data, axes, keepdims=True)
     epsilon = b.like(node.attributes["eps"], total)
-    joined = "Max" if node.attributes["eps_mode"].lower() == "max" else "Add"
+    joined = "Max" if node.attributes["eps_mode"] == "max" else "Add"
     return data / b.op("Sqrt", b.op(joined, total, epsilon))
 
 

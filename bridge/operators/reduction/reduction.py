@@ -218,7 +218,7 @@ def content_of_reduction(node: Node) -> tuple[Number, ...] | None:
     elif known_of(axes).ints is None:
         return None
     if not content:
-        return (_OF_NONE[node.op],)
+        return (_OF_NONE[node.op],) if node.op in _OF_NONE else None
     result = (reduce(_REDUCTIONS[node.op], content),)
     return result if holds(node.outputs[0].element, result) else None
 
