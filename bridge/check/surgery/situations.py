@@ -61,7 +61,7 @@ class Situation:
             return np.inf
         if self.kind in _SIDED and measure > 0.5:
             return 0.5 / (measure - 0.5) - 0.5
-        return 1 / measure - 1
+        return 64 * (self.least - measure) if self.kind == "ranges" else 1 / measure - 1
 
     def __str__(self) -> str:
         return f"{self.where}: {self.text}"
