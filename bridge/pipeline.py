@@ -121,6 +121,7 @@ STAGES_TO_IR: Stages = {
         given(counts_states, "targets.counted.count_loops"),
         given(has_operator("QuantizeLinear"), "passes.quantized_pairs.join_pairs"),
         "passes.gates.use_h_sigmoid",
+        "passes.declared_ranks.tell_believed",
     ),
     "legalize": (
         "passes.legalize.legalize",

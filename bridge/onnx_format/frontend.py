@@ -16,7 +16,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.signature import impropriety
 from bridge.neutral.symbols import mark_shared_symbols
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import STRING, TensorType, Type, is_static, without_sizes
+from bridge.neutral.types import ANY, STRING, TensorType, Type, with_dims
 from bridge.onnx_format import text
 from bridge.onnx_format.attributes import keep_attribute, neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL, read_by_function
@@ -128,7 +128,6 @@ class OnnxReader:
         self.opsets = read_opsets(proto.opset_import, "the model")
         if proto.ir_version < 3:
             self.opsets.setdefault("", 1)
-        self.has_open_inputs = False
         self.repeated: list[str] = []
         # Of operators that only functions use, a model need not import the operator set.
         self.written_opsets = {k: v for k, v in self.opsets.items() if k}
@@ -209,7 +208,6 @@ class OnnxReader:
             if info.name in constants:
                 model.defaults[value] = constants.pop(info.name)
         mark_shared_symbols(scope.graph.inputs)
-        self.has_open_inputs = not all(_is_static(v.type) for v in scope.graph.inputs)
 
     def _initializers(self, proto: onnx.GraphProto, where: str) -> Any:
         for tensor in proto.initializer:
@@ -222,9 +220,9 @@ class OnnxReader:
             yield name, read_sparse(sparse, self.files, f'{where} / initializer "{name}"')
 
     def declared(self, type: Type) -> Type:
-        """The type of a computed value in the file. If an input has an open size, its sizes are
-        not used: somebody may have opened the input later and left the old sizes."""
-        return without_sizes(type) if self.has_open_inputs else type
+        """What the file declares of a computed value, without its sizes: they may be those of one
+        example, or of an input that somebody opened later. What they are is inferred."""
+        return with_dims(type, lambda dim: ANY)
 
     def nodes(self, protos: Sequence[onnx.NodeProto], scope: Scope) -> None:
         """Reads the nodes of a graph or function into `scope`."""
@@ -388,10 +386,6 @@ def _require_proper(nodes: Sequence[Node], where: str) -> None:
     for node in nodes:
         if why := impropriety(node):
             raise InvalidModelError(f"{where}: {why}")
-
-
-def _is_static(type: Type) -> bool:
-    return isinstance(type, TensorType) and is_static(type.shape)
 
 
 def _equal(first: Tensor, second: Tensor) -> bool:
