@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from bridge.library.api import convert, load, save, to_onnx, to_openvino
-    from bridge.library.boundary import Boundary, pack, unpack
+    from bridge.library.packing import Boundary, pack, unpack
     from bridge.neutral.types import Interval
     from bridge.report import Report
 
@@ -31,9 +31,9 @@ _HOMES = {
     "save": ".library.api",
     "to_onnx": ".library.api",
     "to_openvino": ".library.api",
-    "Boundary": ".library.boundary",
-    "pack": ".library.boundary",
-    "unpack": ".library.boundary",
+    "Boundary": ".library.packing",
+    "pack": ".library.packing",
+    "unpack": ".library.packing",
     "Interval": ".neutral.types",
     "Report": ".report",
     "BridgeError": ".errors",
@@ -69,7 +69,7 @@ if not TYPE_CHECKING:  # else a type checker would take any name for one of Brid
             return import_module(".check", __package__)
         home = _HOMES.get(name)
         if home is None:
-            from bridge.options.suggestions import nearest
+            from bridge.suggestions import nearest
 
             meant = nearest(name, __all__)
             help = f"; did you mean '{meant}'?" if meant else ""

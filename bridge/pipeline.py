@@ -35,7 +35,14 @@ from bridge.passes.applies import (
 from bridge.passes.context import Context
 from bridge.passes.ranks import has_open_rank
 from bridge.passes.sequences import has_parts, selects_parts
-from bridge.targets import counts_states, has_limits, is_for_device, unrolls, works_round
+from bridge.targets import (
+    computes_in_32_bits,
+    counts_states,
+    has_limits,
+    is_for_device,
+    unrolls,
+    works_round,
+)
 
 
 @dataclass(frozen=True)
@@ -99,12 +106,15 @@ STAGES_TO_IR: Stages = {
             "passes.dead.trim_outputs",
             "passes.state.pairs.make_stateful",
         ),
-        "passes.boundary.defaults_to_constants",
+        "passes.inputs.defaults_to_constants",
     ),
     "decide": (
         "passes.trip_counts.end_at_once",
         "passes.fold.fold",
         given(has_operator("Gather", "GatherElements"), "passes.out_of_range.tell_out_of_range"),
+        given(
+            both(between_formats, computes_in_32_bits), "targets.wide_integers.note_wide_integers"
+        ),
         "passes.maps.lower_maps",
         "passes.ranks.settle_ranks",
         given(has_parts, "passes.sequences.model.lower_sequences"),
@@ -116,16 +126,16 @@ STAGES_TO_IR: Stages = {
         "passes.impossible.refuse_impossible",
         "passes.dead.trim_outputs",
         given(has_strings, "passes.strings.lower_strings"),
-        given(unrolls, "targets.unroll.unroll_loops"),
+        given(unrolls, "targets.loop_forms.unroll_loops"),
         given(selects, "passes.select.ifs.select_branches"),
-        given(counts_states, "targets.counted.count_loops"),
+        given(counts_states, "targets.loop_forms.count_loops"),
         given(has_operator("QuantizeLinear"), "passes.quantized_pairs.join_pairs"),
         "passes.gates.use_h_sigmoid",
         "passes.declared_ranks.tell_believed",
     ),
     "legalize": (
         "passes.legalize.legalize",
-        given(counts_states, "targets.unroll.unroll_loops"),
+        given(counts_states, "targets.loop_forms.unroll_loops"),
         "passes.fake_quantize.use_fake_quantize",
         "passes.fold.fold",
         given(has_operator("ReadValue"), "passes.fuse.patterns.fuse_states"),
@@ -145,7 +155,7 @@ STAGES_TO_IR: Stages = {
         given(
             is_for_device,
             "targets.operators.write_in_others",
-            "targets.branches.arrange_branches",
+            "targets.branch_inputs.arrange_branches",
         ),
         given(unrolls, "targets.empty_inputs.open_empty_inputs"),
         given(
@@ -163,7 +173,7 @@ STAGES_TO_ONNX: Stages = {
     "read": (
         "passes.legality.refuse_ill_typed",
         "targets.written_for.forget_release",
-        "passes.boundary.require_declared_types",
+        "passes.inputs.require_declared_types",
         given(either(between_formats, option("decompress")), "passes.decompress.decompress"),
         "passes.dead.trim_outputs",
         "quirks.undo_quirks",
@@ -203,6 +213,7 @@ STAGES_TO_ONNX: Stages = {
         "passes.fuse.patterns.fuse_onnx",
         "passes.dead.trim_outputs",
         given(without("decompress"), "passes.decompress.store_short"),
+        "targets.runtimes.fill_empty_constants",
         "passes.dimension_names.name_dimensions",
         "passes.legality.check_legality",
     ),
@@ -248,6 +259,5 @@ def _done(step: str, model: Model, context: Context, done: Callable[[str], None]
         from bridge.neutral import verify
 
         verify.verify(model.graph, f"after {step}: graph")
-    if context.watch is not None:
-        context.watch(model, step)
+    context.watch(model, step)
     done(step)

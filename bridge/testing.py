@@ -49,7 +49,7 @@ def assert_round_trip(
     >>> assert_round_trip("model.onnx", every_branch=True)
     """
     from bridge.check import check
-    from bridge.files.outputs import require_outputs
+    from bridge.library.outputs import require_outputs
 
     if page is not None:
         require_outputs(

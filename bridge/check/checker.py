@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
@@ -32,7 +33,7 @@ from bridge.check.noise import Noise
 from bridge.check.noisy import make_noisy
 from bridge.check.report import CheckReport, Version
 from bridge.check.request import Request
-from bridge.check.runs import Runs, require_related, run_all
+from bridge.check.runs import Runs, require_related, run_all, with_smaller
 from bridge.check.seek import Sought, any_input, breaks_ranks, seek
 from bridge.check.suite import Suite, build
 from bridge.check.surgery.surgery import Surgery
@@ -44,7 +45,7 @@ from bridge.library.api import Source
 from bridge.limits import usually
 from bridge.neutral.graph import size_of_constants
 from bridge.options import CheckOptions
-from bridge.options.suggestions import keywords
+from bridge.options.keywords import keywords
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
 from bridge.vocabulary.elements import F16
@@ -125,7 +126,12 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
         return report
     runs = run_all(suite, sought.inputs, sought.expected, request.tolerances, request.tell)
     require_related(suite, runs)
-    verdict = _conclude(request, suite, sought, runs)
+    noise = Noise(lambda: _open_noisy(suite), request.tolerances)
+    verdict = _conclude(request, suite, sought, runs, noise)
+    if verdict.dark and request.samples and not (verdict.different or verdict.failed):
+        request.tell("seeking inputs with less noise")
+        sought, runs = with_smaller(suite, sought, runs, request)
+        verdict = _conclude(request, suite, sought, runs, noise)
     inputs, notes = sought.inputs, [*suite.notes, *sought.notes]
     taken = [case.taken for case in inputs.cases]
     branches = BranchResults(
@@ -184,7 +190,7 @@ def _of_suite(report: CheckReport, suite: Suite) -> CheckReport:
     )
 
 
-def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Verdict:
+def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs, noise: Noise) -> Verdict:
     """The verdict. The original's noise is measured where a run differs."""
     original = suite.original
     cases = sought.inputs.cases
@@ -193,15 +199,13 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Ver
     def ran(case: int) -> Any:
         return sought.watched and sought.watched.run(cases[case].feeds).get(RAN)
 
-    def kept(case: int, results: Results) -> Results | None:
-        is_alike = RAN not in results or np.array_equal(results[RAN], ran(case))
-        return runs.settled(case, results) if is_alike else None
+    def explains(case: int, found: Sequence[Results]) -> Mapping[str, float] | None:
+        def kept(results: Results) -> Results | None:
+            is_alike = RAN not in results or np.array_equal(results[RAN], ran(case))
+            return runs.settled(case, results) if is_alike else None
 
-    noise = Noise(lambda: _open_noisy(suite), request.tolerances, kept)
-
-    def explains(case: int, found: object) -> bool:
         request.tell("running the original with noise")
-        return noise.explains(case, cases[case].feeds, runs.expected[case], found)  # type: ignore[arg-type]
+        return noise.of(case, cases[case].feeds, runs.expected[case], found, kept)
 
     given = {}
     for place, case in enumerate(cases):
@@ -226,7 +230,8 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Ver
             (within,) = suite.of(run.label).session.run_each([{**feed, **zeros}])
             if not isinstance(within, EngineError):
                 apart[run.case] = "an index beyond the data, outside what the model takes"
-    return conclude(runs, request.tolerances, explains, given, apart)
+    light = {place for place, case in enumerate(cases) if case.is_empty or case.is_zeros}
+    return conclude(runs, request.tolerances, explains, given, apart, light)
 
 
 def _open_noisy(suite: Suite) -> Session:

@@ -80,7 +80,8 @@ def verdict_of(report: CheckReport) -> str:
     if report.different:
         return "different"
     if report.ok:
-        return "equal" if report.verdict.noise is None else "within noise"
+        is_noisy = report.verdict.noise is not None or report.verdict.dark
+        return "within noise" if is_noisy else "equal"
     return "incomplete" if report.compared else "nothing compared"
 
 

@@ -6,7 +6,7 @@ as further runs help. Ties of decisions, sums that cancel and chains of rounding
 results in each run. A result is within the noise if it could be one of these runs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,45 +29,60 @@ _MORE = 2.0  # times as far, or as often, outside as one of the runs itself
 @dataclass
 class Noise:
     """The noise of the original, input by input. `form` opens its noisy form, and may raise
-    BridgeError. There is no noise if that does not run, or not explain what the original gives.
-    `kept` gives what counts of a run with an input: None if it took other branches or iterations
-    than the original, as that is another computation and no rounding."""
+    BridgeError. There is no noise if that does not run, or not explain what the original gives."""
 
     form: Callable[[], Session] | None
     tolerances: Tolerances
-    kept: Callable[[int, Results], Results | None]
     _session: Session | None = None
     _samples: dict[int, list[Results | None]] = field(default_factory=dict)
     _left: int = _FURTHER
 
-    def explains(
-        self, case: int, feed: Results, expected: Results, found: Sequence[Results]
-    ) -> bool:
-        """Whether results of one input are within the noise. Each of `found` has the outputs that
-        differ. More runs follow while each lot of them brings the results nearer."""
+    def of(
+        self,
+        case: int,
+        feed: Results,
+        expected: Results,
+        found: Sequence[Results],
+        kept: Callable[[Results], Results | None],
+    ) -> Mapping[str, float] | None:
+        """The `level` of the noise of each output that differs, if all results of one input are
+        within it; None if they are not. Each of `found` has the outputs that differ. More runs
+        follow while each lot of them brings the results nearer. `kept` gives what counts of a run:
+        None if it took other branches or iterations than the original, as that is another
+        computation and no rounding."""
         outputs = {name: expected[name] for one in found for name in one}
         before = np.inf
         for lot in range(1, _LOTS + 1):
-            samples = self._more(case, feed, outputs, lot)
+            samples = self._more(case, feed, outputs, lot, kept)
             if not samples:
-                return False
+                return None
             far = max(self._far(expected, samples, one) for one in found)
             if far <= 1:
-                return True
+                return {
+                    name: level([*(one[name] for one in samples), value])
+                    for name, value in outputs.items()
+                }
             late = lot > 1 and (far > 0.9 * before or not self._left)
             if late or (lot > 1 and far > _HOPELESS):  # A tie may fall alike eight times.
-                return False
+                return None
             before = far
-        return False
+        return None
 
-    def _more(self, case: int, feed: Results, outputs: Results, lots: int) -> list[Results]:
+    def _more(
+        self,
+        case: int,
+        feed: Results,
+        outputs: Results,
+        lots: int,
+        kept: Callable[[Results], Results | None],
+    ) -> list[Results]:
         """The results of so many lots of runs for an input; none if there is no noisy form."""
         try:
             if self.form is None:
                 return []
             self._session = self._session or self.form()
             for least in range(lots, max(lots, _BEFORE) + 1):
-                samples = self._drawn(self._session, case, feed, least)
+                samples = self._drawn(self._session, case, feed, least, kept)
                 if self._far(outputs, samples, outputs, itself=True) <= 1:
                     return samples
             # An engine may take another kernel for a noisy form, which then shows nothing.
@@ -76,14 +91,21 @@ class Noise:
         self._session = self.form = None
         return []
 
-    def _drawn(self, session: Session, case: int, feed: Results, lots: int) -> list[Results]:
+    def _drawn(
+        self,
+        session: Session,
+        case: int,
+        feed: Results,
+        lots: int,
+        kept: Callable[[Results], Results | None],
+    ) -> list[Results]:
         samples = self._samples.setdefault(case, [])
         while len(samples) < _LOT * lots:
             self._left -= bool(samples) and self._left > 0
             for one in session.run_each([feed] * _LOT):
                 if isinstance(one, EngineError):
                     raise one
-                samples.append(self.kept(case, one))
+                samples.append(kept(one))
         return [one for one in samples if one is not None]
 
     def _far(
@@ -128,6 +150,28 @@ def distance(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> fl
     return (
         _of_numbers(value, alike, rtol, bound) if _is_between(value) else _of_choices(value, alike)
     )
+
+
+def level(samples: Sequence[Any]) -> float:
+    """How large noise is: the width of the samples' range, as a share of the numbers themselves,
+    each in the quadratic mean over all elements. Integers of 8 bits count from their mean. For
+    choices, the share of elements in which samples differ. The last sample is the original's."""
+    value = samples[-1]
+    if isinstance(value, list):
+        return max(map(level, zip(*samples, strict=False)), default=0.0)
+    if not isinstance(value, np.ndarray) or not value.size:
+        return 0.0
+    alike = [one for one in samples if isinstance(one, np.ndarray) and one.shape == value.shape]
+    if not _is_between(value):
+        return float(np.mean(np.any([one != value for one in alike], axis=0)))
+    wide = value.astype(np.float64)
+    low, high, _, _ = _ends([one.astype(np.float64) for one in alike])
+    finite = np.isfinite(wide) & np.isfinite(high - low)
+    if not finite.any():
+        return 0.0
+    size = wide[finite] - (wide[finite].mean() if value.dtype.kind in "iu" else 0.0)
+    width, size = (float(np.sqrt(np.mean(np.square(one)))) for one in ((high - low)[finite], size))
+    return width / size if size else np.inf if width else 0.0
 
 
 def _of_choices(value: np.ndarray, samples: Sequence[np.ndarray]) -> float:

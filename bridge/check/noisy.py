@@ -45,6 +45,8 @@ _WHOLE = frozenset({"Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Where", "C
 _SELECTING = frozenset({"Abs", "Clip", "Concat", "Max", "Min", "Neg", "Relu", "Trilu", "Where"})
 """Operators that round no number, beside those that keep elements."""
 
+_TIE = 4.0  # times as much noise where a number is rounded: engines sum what is before it unlike
+_NEARLY = 0.1  # of a step that OpenVINO's CPU plugin moves the bounds of a FakeQuantize, at most
 _ENDS = (np.float32(-3e38), np.float32(3e38))
 _MANY = 1 << 10  # elements of a constant that is read to see whether they are integers
 
@@ -114,7 +116,7 @@ class _Exactness:
             if is_whole:
                 self.whole |= {*node.outputs}
             if is_whole or (
-                (keeps or node.op in _SELECTING)
+                (keeps or node.op in _SELECTING or _scales_exactly(node))
                 and all(v in self.exact or _is_constant(v) for v in floats)
             ):
                 self.exact |= {*node.outputs}
@@ -176,6 +178,9 @@ class _Noise:
                 value.element in (F16, BF16) and _has_many(value) for value in node.outputs
             )
             depends = depends and node.op != "Constant"
+            moved = _moved(node) if depends and node.op == "FakeQuantize" else None
+            if moved is not None:
+                node.inputs[0] = self._shifted(b, node.operand(0), moved[0])
             if depends and not node.bodies and self.facts.exact.isdisjoint(node.outputs):
                 self._add_to_inputs(b, node, noisy)
             nodes.append(node)
@@ -193,8 +198,15 @@ class _Noise:
                     unit = _epsilon(F16) if is_stored else 0.0
                     least = 1.0 if node.op in _FROM_BOUNDS else 0.0
                     lowest = _lowest(b, node)
+                    if moved is not None:
+                        exact = self._shifted(b, exact, moved[1])
                     self._add(b, exact, value, unit, node.op in _OF_LEVELS, 1.0, least, lowest)
         graph.nodes = nodes
+
+    def _shifted(self, b: Builder, value: Value, most: np.ndarray) -> Value:
+        """A value that is off by one share of `most`, up to 1, either way."""
+        drawn = self._drawn(b, value, (1,), 1.0)
+        return b.op("Add", value, b.op("Mul", drawn, b.constant(most)))
 
     def _is_stored(self, node: Node) -> bool:
         """Whether a node widens a constant that is stored in the type `of_constants`."""
@@ -230,7 +242,9 @@ class _Noise:
             return _epsilon(F16), False  # Engines go by way of f16, and so round twice.
         if node.op not in _ROUNDING or _is_constant(value):
             return None
-        return (0.0, True) if node.op in _LEVELS or value not in self.facts.exact else None
+        if value in self.facts.exact and (node.op not in _LEVELS or _halves_exactly(node)):
+            return None
+        return (_TIE * _epsilon(F32) if value.element is F32 else 0.0), True
 
     def _is_summed(self, node: Node, value: Value) -> bool:
         """Whether noise belongs to an exact input."""
@@ -238,7 +252,8 @@ class _Noise:
         if is_constant and self.of_constants:
             return True
         by_element = (has_trait(node.op, one) for one in ("broadcasts", "by_element"))
-        if _keeps_elements(node) or node.op in _SELECTING or any(by_element):
+        rounds_none = _keeps_elements(node) or _halves_exactly(node)
+        if rounds_none or node.op in _SELECTING or any(by_element):
             return False
         is_exact = value in self.facts.exact and value.element not in (F16, BF16)
         return _has_many(value) and (is_constant or is_exact)
@@ -296,6 +311,44 @@ class _Noise:
             none, one = [0] * len(axes), [1] * len(axes)
             like = b.op("Slice", like, none, one, axes, one)
         return b.op("RandomUniformLike", like, **given)
+
+
+def _scales_exactly(node: Node) -> bool:
+    """Whether a node multiplies or divides by powers of two alone."""
+    others = node.inputs if node.op == "Mul" else node.inputs[1:] if node.op == "Div" else []
+    return any(map(_is_power_of_two, others))
+
+
+def _halves_exactly(node: Node) -> bool:
+    """Whether a QuantizeLinear divides by powers of two alone, which rounds nothing."""
+    return node.op == "QuantizeLinear" and _is_power_of_two(node.input(1))
+
+
+def _is_power_of_two(value: Value | None) -> bool:
+    if value is None or value.constant is None or value.constant.size > _MANY:
+        return False
+    numbers = value.constant.array()
+    if not _is_float(value):
+        return False
+    return bool((np.abs(np.frexp(numbers.astype(np.float64))[0]) == 0.5).all())
+
+
+def _moved(node: Node) -> tuple[np.ndarray, np.ndarray] | None:
+    """How far engines may move the numbers and the results of a FakeQuantize: so that the number
+    of steps from its lowest number to 0 is whole, if it nearly is."""
+    tensors = [None if value is None else value.constant for value in node.inputs[1:5]]
+    if node.outputs[0].element is not F32 or not node.outputs[0].shape:
+        return None
+    bounds = [t.array().astype(np.float64) for t in tensors if t is not None and t.size <= _MANY]
+    if len(bounds) < 4:
+        return None
+    found = []
+    for low, high in (bounds[:2], bounds[2:]):
+        with np.errstate(all="ignore"):
+            step = (high - low) / (node.attributes["levels"] - 1)
+            part = low / step - np.rint(low / step)
+            found.append(np.where(abs(part) <= _NEARLY, abs(part * step), 0.0).astype(np.float32))
+    return (found[0], found[1]) if any(one.any() for one in found) else None
 
 
 def _lowest(b: Builder, node: Node) -> Value | None:

@@ -13,14 +13,14 @@ from bridge.check.files import FileFacts, facts, read
 from bridge.check.specialized import is_form_of
 from bridge.errors import BridgeError, UsageError
 from bridge.files import TEXT_SUFFIXES, companion
-from bridge.library.boundary import Boundary
+from bridge.library.packing import Boundary
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.onnx_format import text
 from bridge.options import ConvertOptions
-from bridge.passes.boundary import give_types, override_shapes
 from bridge.passes.compress import compress
 from bridge.passes.decompress import decompress
+from bridge.passes.inputs import give_types, override_shapes
 from bridge.passes.preprocess import asked_for, further_steps, preprocess
 from bridge.records.preprocessing import PREPROCESSING
 

@@ -19,15 +19,15 @@ from bridge.check.inputs.own import (
     require_free,
 )
 from bridge.errors import UsageError
-from bridge.files.outputs import require_outputs
 from bridge.library.api import Source
+from bridge.library.outputs import require_outputs
 from bridge.limits import Limits, read_limits
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.options import CheckOptions, ConvertOptions, OwnInputs, Tolerance, require_values
 from bridge.options.option import declared
-from bridge.options.suggestions import unknown
-from bridge.passes.boundary import dimension
+from bridge.passes.inputs import dimension
+from bridge.suggestions import unknown
 
 
 @dataclass(frozen=True)

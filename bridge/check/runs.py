@@ -6,12 +6,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bridge.check.compare import Results, Tolerances, differences
+from bridge.check.compare import Results, Tolerances, differences, is_real
 from bridge.check.determined import Masks, draws, free_orders, settled, undetermined
 from bridge.check.engines import EndlessError, EngineError, UndefinedCallError
+from bridge.check.inputs.recipe import Case
 from bridge.check.inputs.wanted import Inputs
 from bridge.check.lines import shortened
+from bridge.check.request import Request
+from bridge.check.seek import Sought
 from bridge.check.suite import Suite, Variant
+from bridge.check.surgery.watching import all_taken
 from bridge.errors import UsageError
 from bridge.neutral.graph import Value
 from bridge.neutral.types import TensorType
@@ -21,6 +25,7 @@ RunOutcome = Results | EngineError
 
 IN_ORDER, ALONE = "", "alone in a fresh request"
 
+_SMALLER = (0.3, 0.05, 0.01)
 _ALONE = 4  # inputs that run alone: the model is compiled again for each
 
 
@@ -92,6 +97,44 @@ def run_all(
             for run in runs
         ],
     )
+
+
+def with_smaller(suite: Suite, sought: Sought, runs: Runs, request: Request) -> tuple[Sought, Runs]:
+    """The inputs and runs with further ones, whose floats are smaller: their noise may be, too."""
+    further: list[Case] = []
+    for case in [one for one in sought.inputs.cases if not (one.is_empty or one.is_zeros)][:2]:
+        floats = [name for name, value in case.feeds.items() if _is_float(value)]
+        for factor in _SMALLER if floats else ():
+            feeds = {
+                name: (value * factor).astype(value.dtype) if name in floats else value
+                for name, value in case.feeds.items()
+            }
+            further.append(replace(case, recipe=case.recipe.scaled(floats, factor), feeds=feeds))
+    outputs = suite.original.session.run_each([case.feeds for case in further])
+    ran = [sought.watched.run_each([case.feeds])[0] if sought.watched else {} for case in further]
+    kept = [
+        (replace(case, taken=all_taken(its, sought.sites)), one)
+        for case, one, its in zip(further, outputs, ran, strict=True)
+        if not (isinstance(one, EngineError) or isinstance(its, EngineError))
+    ]
+    count, cases = len(sought.inputs.cases), tuple(case for case, _ in kept)
+    expected = [one for _, one in kept]
+    only = replace(sought.inputs, cases=cases, row=())
+    more = run_all(suite, only, expected, request.tolerances, request.tell)
+    inputs = replace(sought.inputs, cases=(*sought.inputs.cases, *cases))
+    return replace(sought, inputs=inputs, expected=[*sought.expected, *expected]), replace(
+        runs,
+        expected=[*runs.expected, *more.expected],
+        runs=[*runs.runs, *(replace(run, case=run.case + count) for run in more.runs)],
+        undetermined={
+            **runs.undetermined,
+            **{case + count: masks for case, masks in more.undetermined.items()},
+        },
+    )
+
+
+def _is_float(value: object) -> bool:
+    return isinstance(value, np.ndarray) and is_real(value)
 
 
 def _alone(inputs: Inputs, order: Sequence[int]) -> list[int]:

@@ -16,7 +16,7 @@ from bridge.check.surgery.sites import Branch, branches_of, sites_of
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Dim
-from bridge.passes.boundary import inputs_by_name, override_shapes
+from bridge.passes.inputs import inputs_by_name, override_shapes
 from bridge.passes.specialize import fix_values, settle, tensor_for
 from bridge.records.specialized import SPECIALIZED, SpecializedRecord
 

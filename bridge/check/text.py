@@ -12,7 +12,7 @@ from bridge.check.lines import shortened
 from bridge.check.report import CheckReport
 from bridge.check.suite import CONVERSION
 from bridge.check.surgery.sites import Branch, branch_role
-from bridge.check.verdict import DIFFERENT, NOISE, RANDOM, Comparison, share_of_range
+from bridge.check.verdict import DIFFERENT, NOISE, RANDOM, UNSHOWN, Comparison, share_of_range
 from bridge.errors import amount
 from bridge.show.states import STATES
 
@@ -92,7 +92,8 @@ def _percent(one: Comparison) -> str:
         return "another choice"
     if not found.range:
         return f"off by {found.absolute:.2g} where all of it is 0"
-    return f"{100 * share_of_range(found):.2g} % of its range"
+    few = f" at {found.wrong} of {found.size} elements" if 2 * found.wrong < found.size else ""
+    return f"{100 * share_of_range(found):.2g} % of its range{few}"
 
 
 def _explained(report: CheckReport) -> list[str]:
@@ -139,9 +140,12 @@ def _outputs(report: CheckReport) -> list[str]:
     if wrong:
         differ = len({one.output for one in wrong})
         lines = [f"outputs: {differ} of {len(names)} DIFFERENT {on}", *map(_result, wrong)]
-    elif within:
+    elif within or report.verdict.dark:
         count = len({one.output for one in within})
-        lines = [f"outputs: {count} of {len(names)} within the original's noise, {on}"]
+        said = [f"{count} of {len(names)} within the original's noise"] * bool(count)
+        dark = len(report.verdict.dark)
+        said += [f"{dark} of {len(names)} not shown"] * bool(dark)
+        lines = [f"outputs: {' and '.join(said)}, {on}"]
     lines += map(_result, within)
     lines += [f"reach: {', '.join(reach)}"] if reach else []
     if inputs.row:
@@ -204,6 +208,7 @@ def _result(one: Comparison) -> str:
     mark = {
         DIFFERENT: f"DIFFERENT with input {one.case}{f', {one.how}' if one.how else ''}",
         NOISE: f"within the original's noise with input {one.case}, {_percent(one)}",
+        UNSHOWN: f"not shown by input {one.case}, {_percent(one)}",
         RANDOM: "random",
     }.get(one.state, "equal")
     return f"  {one.label}, '{one.output}': {mark} ({one.difference})"

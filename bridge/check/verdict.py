@@ -5,7 +5,7 @@ excuses a difference: that it is within the original's own noise, which is measu
 alone. Nothing else does. What was not compared is told.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,10 @@ from bridge.check.compare import Difference, Results, Tolerances, arrays, compar
 from bridge.check.engines import EngineError
 from bridge.check.runs import Run, Runs
 
-EQUAL, NOISE, RANDOM, DIFFERENT = "equal", "noise", "random", "different"
+EQUAL, NOISE, UNSHOWN, RANDOM, DIFFERENT = "equal", "noise", "unshown", "random", "different"
+
+_LARGE = 0.05
+"""The largest `level` of noise that an input may have for an output, or it shows nothing of it."""
 
 GIVEN = "original, held to the outputs that were given"
 """The label of the original, compared with outputs that a user gave."""
@@ -24,7 +27,8 @@ GIVEN = "original, held to the outputs that were given"
 @dataclass(frozen=True)
 class Comparison:
     """How one output of one run compares. `how` says how the version ran, "" for inputs in order;
-    `state` is equal, within the original's noise, random, or different."""
+    `state` is equal, within the original's noise, not shown because that is large, random, or
+    different. `noise` is its level."""
 
     label: str
     output: str
@@ -32,6 +36,7 @@ class Comparison:
     how: str
     state: str
     difference: Difference
+    noise: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -41,18 +46,19 @@ class Comparison:
     @property
     def badness(self) -> tuple[Any, ...]:
         """A key that sorts comparisons, the worst last."""
-        order = (EQUAL, RANDOM, NOISE, DIFFERENT)
+        order = (UNSHOWN, EQUAL, RANDOM, NOISE, DIFFERENT)
         return (order.index(self.state), *self.difference.badness)
 
 
 @dataclass(frozen=True)
 class Verdict:
     """All comparisons and failed runs. `not_shown` are sentences about outputs of which nothing
-    was compared."""
+    was compared. `dark` are outputs of which no input shows anything because of noise."""
 
     comparisons: Sequence[Comparison] = ()
     failed: Sequence[Run] = ()
     not_shown: Sequence[str] = ()
+    dark: Sequence[str] = ()
 
     @property
     def different(self) -> bool:
@@ -86,8 +92,9 @@ def share_of_range(difference: Difference) -> float:
     return difference.absolute / difference.range if difference.range else np.inf
 
 
-Explains = Callable[[int, Sequence[Results]], bool]
-"""Whether results of one input, each with the outputs that differ, are within the noise."""
+Explains = Callable[[int, Sequence[Results]], Mapping[str, float] | None]
+"""The level of the noise of each output, if the results of one input, each with the outputs that
+differ, are within it."""
 
 
 def conclude(
@@ -96,11 +103,13 @@ def conclude(
     explains: Explains,
     given: Mapping[int, Results],
     apart: Mapping[int, str] | None = None,
+    light: Set[int] = frozenset(),
 ) -> Verdict:
     """The verdict on all runs. `explains` is asked where a run differs, and not for outputs whose
     tolerance the user chose. `given` are outputs that the user gave with an input. `apart` are
     inputs that no user would give, with what is odd about them: a difference with these alone is
-    told, and does not count."""
+    told, and does not count. `light` are inputs that show little: an output that no other input
+    shows is not shown."""
     comparisons: list[Comparison] = []
     failed: list[Run] = []
     lost: dict[str, str] = {}
@@ -125,7 +134,35 @@ def conclude(
                 how = compare(value, expected[name], *tolerances.of(name, value))
                 state = EQUAL if how.ok else DIFFERENT
                 comparisons.append(Comparison(GIVEN, name, case, "", state, how))
-    return Verdict(comparisons, failed, [*_not_shown(runs, comparisons), *lost.values()])
+    noisy = {one.output: one for one in comparisons if one.state == UNSHOWN}
+    dark = [
+        name
+        for name in noisy
+        if all(
+            one.state == UNSHOWN or one.case in light or not one.difference.size
+            for one in comparisons
+            if (one.output, one.label) == (name, noisy[name].label)
+        )
+    ]
+    told = [*_not_shown(runs, comparisons), *_of_noise(comparisons, dark), *lost.values()]
+    return Verdict(comparisons, failed, told, dark)
+
+
+def _of_noise(comparisons: Sequence[Comparison], dark: Sequence[str]) -> list[str]:
+    """What is said of outputs whose noise is large with some inputs, or with all."""
+    told = []
+    for name in dict.fromkeys(one.output for one in comparisons if one.state == UNSHOWN):
+        own = [one for one in comparisons if one.output == name]
+        some = [one for one in own if one.state == UNSHOWN]
+        worst = max(one.noise for one in some)
+        said = f"the original's noise is {100 * worst:.2g} %" if worst < np.inf else "all is noise"
+        cases, every = (len({one.case for one in found}) for found in (some, own))
+        told.append(
+            f"'{name}' is not shown: {said}"
+            if name in dark
+            else f"'{name}' is not shown by {cases} of {every} inputs: {said}"
+        )
+    return told
 
 
 def _compared(run: Run, runs: Runs, tolerances: Tolerances) -> list[Comparison]:
@@ -158,18 +195,22 @@ def _excused(
             outcome = outcomes[run]
             assert not isinstance(outcome, EngineError)
             wrong.setdefault(one.case, {}).setdefault(run, {})[one.output] = outcome[one.output]
-    within: set[tuple[str, int, str]] = set()
+    within: dict[tuple[str, int, str], Mapping[str, float]] = {}
     for case, some in wrong.items():
         decided = any(tolerances.decides(name) for results in some.values() for name in results)
-        if decided or not explains(case, [*some.values()]):
+        levels = None if decided else explains(case, [*some.values()])
+        if levels is None:
             break  # One input that differs is enough.
-        within |= some.keys()
-    return [
-        replace(one, state=NOISE)
-        if not one.ok and (one.label, one.case, one.how) in within
-        else one
-        for one in comparisons
-    ]
+        within |= dict.fromkeys(some, levels)
+
+    def excused(one: Comparison) -> Comparison:
+        levels = within.get((one.label, one.case, one.how))
+        if one.ok or levels is None:
+            return one
+        level = levels[one.output]
+        return replace(one, state=NOISE if level <= _LARGE else UNSHOWN, noise=level)
+
+    return [*map(excused, comparisons)]
 
 
 def _not_shown(runs: Runs, comparisons: Sequence[Comparison]) -> list[str]:

@@ -131,7 +131,7 @@ def _require_places(
     """Raises UsageError where the results for many models would overwrite another file."""
     if junit is not None:
         from bridge.files.kinds import JUNIT
-        from bridge.files.outputs import require_outputs
+        from bridge.library.outputs import require_outputs
 
         require_outputs({junit: JUNIT}, read, others, force)
     if pages is not None:
@@ -146,7 +146,7 @@ def _require_page(
     """Raises UsageError where the page for one model would overwrite another file."""
     from bridge.check.inputs.own import files_of
     from bridge.files.kinds import PAGE
-    from bridge.files.outputs import require_outputs
+    from bridge.library.outputs import require_outputs
 
     weights = [options["weights"]] if options["weights"] else []
     others = [*arrays, *weights, *files_of(options["inputs"])]

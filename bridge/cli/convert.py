@@ -93,8 +93,6 @@ def convert(
       bridge convert model.onnx head.onnx --outputs features --rename x=image
       bridge convert models/ --output-dir converted --jobs 2
     """
-    if debug_run:
-        options["debug"] = "run"
     if state:
         options["stateful"] = states(state)
     arrays = files_of_values(written["values"])
@@ -104,7 +102,7 @@ def convert(
         targets, options["outputs"] = given, None
     if output_dir is not None:
         many = placed(found([source, *targets]), output_dir, bool(options["stateful"]))
-        if not (options["weights"] or check):
+        if not (options["weights"] or check or debug_run):
             many = sharded(many, shard)
             results = [job.other for job in many if job.other is not None]
             _require_places(results, [job.model for job in many], arrays)
@@ -116,6 +114,10 @@ def convert(
     target = _single_target(source, targets, shard, options["force"])
     if arrays and target != STREAM:
         _require_places([target], [], arrays)
+    if debug_run:
+        from bridge.check.diagnosis.stages import Watcher
+
+        options["debug"] = Watcher()
     with errors_aside(as_json and target == STREAM):
         _convert(source, target, options, check, as_json, quiet, verbose)
 
@@ -124,7 +126,7 @@ def _only(many: Sequence[Job], jobs: int | None, shard: str | None) -> tuple[Pat
     """The only model of a folder to write, and its place there, which is made."""
     target = many[0].other
     if len(many) > 1 or jobs or shard or target is None:
-        raise UsageError("--weights and --check are for one model")
+        raise UsageError("--weights, --check and --debug-run are for one model")
     target.parent.mkdir(parents=True, exist_ok=True)
     return many[0].model, [target]
 
@@ -154,7 +156,7 @@ def _require_places(
     results: Sequence[Path], models: Sequence[Path], arrays: Sequence[Path]
 ) -> None:
     """Raises UsageError where a result would overwrite a file that is read."""
-    from bridge.files.outputs import require_outputs
+    from bridge.library.outputs import require_outputs
 
     require_outputs(dict.fromkeys([*results, *map(companion, results)]), models, arrays)
 
@@ -190,6 +192,8 @@ def _convert(
     given = source_of(source)
     with destination_of(destination) as file, progress(f"converting {source}", quiet) as doing:
         report = bridge.convert(given, file, **options, progress=lambda step: doing(f"{step} done"))
+        if callable(options["debug"]):
+            report.notes += options["debug"].lines()
         data = report_as_json(report)
     if streamed:
         data["files"] = [{**file, "name": "-"} for file in data["files"]]

@@ -97,7 +97,7 @@ def inspect(
     import bridge
     from bridge.cli.streams import source_of
     from bridge.files.kinds import PAGE, PICTURE
-    from bridge.files.outputs import require_outputs
+    from bridge.library.outputs import require_outputs
     from bridge.limits import read_limits, usually
 
     with usually(read_limits(options["limits"])):

@@ -154,7 +154,7 @@ def parse_dimension(dim: str, option: str) -> Any:
     """A size, a symbol or an Interval, from texts like `3`, `h`, `?` and `2..8`. Raises UsageError
     for other texts, which names the `option`."""
     from bridge.neutral.types import Interval
-    from bridge.passes.boundary import dimension
+    from bridge.passes.inputs import dimension
 
     given: Any = dim
     if dim in ("?", "-1"):

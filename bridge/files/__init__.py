@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridge.errors import InvalidModelError, UsageError
-from bridge.options.suggestions import about_suffix
+from bridge.suggestions import about_suffix
 
 if TYPE_CHECKING:
     from bridge.neutral.graph import Model

@@ -35,7 +35,7 @@ from bridge.operators import BREAKS, Refused, reader, unforeseen
 from bridge.operators.ir_texts import parse_bool
 from bridge.operators.reading import NotedAttributes, Unread, applied, without_effect
 from bridge.operators.spelling import takes, unspell
-from bridge.passes.boundary import override_shapes
+from bridge.passes.inputs import override_shapes
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
 
 if TYPE_CHECKING:

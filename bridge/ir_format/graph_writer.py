@@ -14,8 +14,8 @@ from bridge.ir_format.provenance import TOP, dump as dump_provenance
 from bridge.ir_format.text import Text, attribute
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.builder import Target
+from bridge.neutral.extras import Provenance
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.provenance import Provenance
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, Type
 from bridge.operators.ir_texts import format_shape

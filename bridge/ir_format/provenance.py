@@ -5,17 +5,19 @@ that IR does not use."""
 import base64
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder
+from bridge.neutral.extras import Provenance
 from bridge.neutral.graph import Value
-from bridge.neutral.provenance import Provenance
 from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
+from bridge.vocabulary import has_trait
 from bridge.vocabulary.elements import ELEMENTS, Element
 
 LONGEST = 1024
@@ -41,8 +43,9 @@ Where = Callable[[Value], "tuple[str, int] | None"]
 def dump(provenance: Provenance, where: Where, stored: Mapping[object, str]) -> list[Any] | None:
     """A node as JSON; None if JSON cannot hold it. `stored` names the layer of each constant by its
     bytes."""
+    split = has_trait(provenance.op, "recurrent")
     try:
-        inputs = [_input(value, where, stored, LOST) for value in provenance.inputs]
+        inputs = [_input(value, where, stored, LOST, split) for value in provenance.inputs]
         attributes = {name: _attribute(value) for name, value in provenance.attributes.items()}
         outputs = [_output(value, where) for value in provenance.outputs]
     except TypeError:
@@ -56,9 +59,15 @@ def dump(provenance: Provenance, where: Where, stored: Mapping[object, str]) -> 
     return said
 
 
-def _input(value: Value | None, where: Where, stored: Mapping[object, str], lost: int = 0) -> Any:
+def _input(
+    value: Value | None,
+    where: Where,
+    stored: Mapping[object, str],
+    lost: int = 0,
+    split: bool = False,
+) -> Any:
     """An input: an output of a layer, a tensor, or an output of a node that is not in the file,
-    of which `lost` may be nested."""
+    of which `lost` may be nested. `split` says that the file may have a large tensor in parts."""
     if value is None:
         return None
     place, tensor, made = where(value), value.constant, value.producer
@@ -74,7 +83,26 @@ def _input(value: Value | None, where: Where, stored: Mapping[object, str], lost
     if tensor.nbytes > LONGEST and tensor.storage in stored:
         said = {"element": tensor.element.name, "shape": list(tensor.shape)}
         return {**said, "of": stored[tensor.storage], "name": value.name}
+    if split and tensor.nbytes > LARGEST:
+        return _parts(tensor, value.name)
     return {**_tensor(tensor), "name": value.name}
+
+
+def _parts(tensor: Tensor, name: str) -> dict[str, Any]:
+    """Weights of the directions of a recurrent layer, of which each is a constant in the file."""
+    data, count = tensor.data(), tensor.shape[0]
+    size = len(data) // count
+    parts = [_digest(data[i * size : (i + 1) * size]) for i in range(count)]
+    return {
+        "element": tensor.element.name,
+        "shape": list(tensor.shape),
+        "parts": parts,
+        "name": name,
+    }
+
+
+def _digest(data: memoryview) -> str:
+    return sha256(data).hexdigest()[:16]
 
 
 def _output(value: Value, where: Where) -> Any:
@@ -131,6 +159,18 @@ def key_of_body(outside: str, holder: str, tag: str) -> str:
     return sha256(f"{outside}/{holder}/{tag}".encode()).hexdigest()[:16]
 
 
+@dataclass(frozen=True, eq=False)
+class _Joined:
+    """The bytes of tensors in a row."""
+
+    parts: Sequence[Tensor]
+
+    def chunks(self) -> Iterator[memoryview]:
+        """The bytes, in pieces."""
+        for part in self.parts:
+            yield from part.chunks()
+
+
 class ProvenanceTable:
     """The record's entries for one graph while it is read. Their constants are in no graph."""
 
@@ -138,6 +178,7 @@ class ProvenanceTable:
         self._constants: dict[str, Value] = {}
         self._said = said
         self._values: dict[str, Sequence[Value]] = {}
+        self._digests: dict[object, dict[str, Tensor]] = {}
 
     def know(self, layer: str, values: Sequence[Value]) -> None:
         """Learns the outputs of a layer."""
@@ -185,11 +226,29 @@ class ProvenanceTable:
             taken = [None if value is None else self._input(value) for value in inputs]
             self._constants[key] = value = Builder([]).node(op, taken, count, read).outputs[index]
             value.names = names
+        if key not in self._constants and "parts" in said:
+            self._constants[key] = Builder([]).tensor(self._joined(said), names)
         if key not in self._constants:
             held = self._values[said["of"]][0].constant if "of" in said else None
             tensor = _read_tensor(said, None if held is None else held.source)
             self._constants[key] = Builder([]).tensor(tensor, names)
         return self._constants[key]
+
+    def _joined(self, said: Any) -> Tensor:
+        """The tensor whose parts along the first axis are constants of the graph and its bodies."""
+        element, (count, *rest) = ELEMENTS[said["element"]], map(int, said["shape"])
+        kind = element, tuple(rest)
+        if kind not in self._digests:
+            nodes = [values[0].producer for values in self._values.values() if values]
+            bodies = [body for node in nodes if node is not None for body in node.bodies]
+            nodes += [node for body in bodies for node in body.graph.walk()]
+            held = [node.attributes["value"] for node in nodes if node and node.op == "Constant"]
+            fit = [tensor for tensor in held if (tensor.element, tensor.shape) == kind]
+            self._digests[kind] = {_digest(tensor.data()): tensor for tensor in fit}
+        parts = [self._digests[kind][digest] for digest in said["parts"]]
+        if len(parts) != count:
+            raise ValueError("the parts do not make the tensor")
+        return Tensor(element, (count, *rest), _Joined(parts))
 
 
 def _read_attribute(said: Any) -> Any:

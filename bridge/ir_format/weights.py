@@ -15,7 +15,7 @@ from bridge.neutral.storage import RangeCopier
 from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
 from bridge.operators.ir_texts import integer, split_list
-from bridge.options.suggestions import about_short_file
+from bridge.suggestions import about_short_file
 
 if TYPE_CHECKING:
     from bridge.ir_format.layers import Layer

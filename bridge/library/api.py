@@ -8,7 +8,6 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, Unpack, cast
@@ -37,9 +36,10 @@ from bridge.options import (
     PathLike,
     require_options,
 )
-from bridge.options.suggestions import keywords, refuse_other_contents
+from bridge.options.keywords import keywords
 from bridge.records.preprocessing import PREPROCESSING
 from bridge.report import Report
+from bridge.suggestions import refuse_other_contents
 
 if TYPE_CHECKING:
     import onnx
@@ -127,8 +127,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
                 raise UsageError(f"{name} is for converting ONNX to IR; the source is an IR")
         path = given.held if given.kind == "file" else None
         keep_sources(model, path, target, options.get("force", False))
-        with _watched(_context(model, format, Report(str(path or "")), options, opset)) as context:
-            report = _save(model, target, context)
+        context = _context(model, format, Report(str(path or "")), options, opset)
+        report = _save(model, target, context)
         for line in (*(f"wrote {path}" for path in report.files), *report.lines()):
             _log.info("%s", printable(line))
         if given.kind != "model":
@@ -321,8 +321,8 @@ def _context(
 ) -> Context:
     """The context of the passes. The inputs of the model get the given shapes and values."""
     from bridge.neutral.builder import Target
-    from bridge.passes.boundary import give_types, override_shapes
     from bridge.passes.context import Context
+    from bridge.passes.inputs import give_types, override_shapes
     from bridge.targets import device_of
 
     if options.get("outputs") is not None or options.get("rename"):
@@ -355,21 +355,6 @@ def _context(
     return Context(
         onnx_target(model, opset, bool(options.get("standard_operators"))), report, asked
     )
-
-
-@contextmanager
-def _watched(context: Context) -> Iterator[Context]:
-    """The context of the passes. With `debug="run"` the model is run after each pass; the report
-    names the passes that changed a number."""
-    if context.options.get("debug") != "run":
-        yield context
-        return
-    # The checker is above this module. No other conversion needs it.
-    from bridge.check.diagnosis.stages import Watcher
-
-    watcher = Watcher()
-    yield replace(context, watch=watcher)
-    context.report.notes += watcher.lines()
 
 
 def _save(model: Model, target: Path, context: Context) -> Report:

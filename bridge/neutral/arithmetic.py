@@ -22,37 +22,52 @@ A comparison gives a Value, and Python counts every Value as true. So `if`, `and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
-if TYPE_CHECKING:
-    from bridge.neutral.builder import Argument, Builder
-    from bridge.neutral.graph import Value
+import numpy as np
 
-CURRENT: ContextVar[Builder] = ContextVar("builder")
+Argument: TypeAlias = "Arithmetic | float | Sequence[float] | np.ndarray | np.generic | None"
+"""An input of a node to be made. Numbers become a Constant: of the type of the other inputs if the
+operator broadcasts them, else as `Builder.constant` makes it."""
+
+
+class NodeMaker(Protocol):
+    """What arithmetic asks of a builder (`bridge.neutral.builder.Builder`)."""
+
+    def op(self, op: str, *inputs: Argument) -> Any:
+        """The single output of a new node."""
+
+    def cut(self, x: Any, axis: int, start: Any, end: Any) -> Any:
+        """The elements of `x` from `start` up to `end` along an axis."""
+
+    def element(self, x: Any, index: int) -> Any:
+        """One element of a vector, a scalar."""
+
+
+CURRENT: ContextVar[NodeMaker] = ContextVar("builder")
 """The builder that makes the nodes of arithmetic."""
 
+Operand = TypeVar("Operand", bound="Arithmetic")
 
-def _builder() -> Builder:
+
+def _builder() -> NodeMaker:
     try:
         return CURRENT.get()
     except LookupError:
         raise RuntimeError("arithmetic on values outside of any builder: `with b:`") from None
 
 
-Binary: TypeAlias = "Callable[[Any, Argument], Value]"
-
-
-def _alone(op: str) -> Callable[[Any], Value]:
+def _alone(op: str) -> Callable[[Operand], Operand]:
     return lambda value: _builder().op(op, value)
 
 
-def _of(op: str) -> Binary:
+def _of(op: str) -> Callable[[Operand, Argument], Operand]:
     return lambda value, other: _builder().op(op, value, other)
 
 
-def _reflected(op: str) -> Binary:
+def _reflected(op: str) -> Callable[[Operand, Argument], Operand]:
     return lambda value, other: _builder().op(op, other, value)
 
 
@@ -76,10 +91,12 @@ class Arithmetic:
 
     __neg__, __abs__, __invert__ = _alone("Neg"), _alone("Abs"), _alone("Not")
 
-    def __getitem__(self, place: int | slice) -> Value:
+    def __getitem__(self, place: int | slice) -> Self:
         """One element of a vector, a scalar; or the elements from `start` up to `stop`, which are
         numbers or vectors of one element."""
-        b, vector = _builder(), cast("Value", self)
+        made: Self
         if isinstance(place, slice):
-            return b.cut(vector, 0, place.start, place.stop)
-        return b.element(vector, place)
+            made = _builder().cut(self, 0, place.start, place.stop)
+        else:
+            made = _builder().element(self, place)
+        return made

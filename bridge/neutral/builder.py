@@ -4,13 +4,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextvars import Token
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from bridge.errors import Refused as Refused
 from bridge.limits import budget
-from bridge.neutral.arithmetic import CURRENT
+from bridge.neutral.arithmetic import CURRENT, Argument, NodeMaker
 from bridge.neutral.arrays import counted, full, spend
 from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import UNKNOWN_ELEMENT, Body, Node, Value, operand_of
@@ -33,10 +33,6 @@ from bridge.neutral.types import (
 from bridge.vocabulary import has_trait, operator
 
 _Found = TypeVar("_Found")
-
-Argument: TypeAlias = "Value | float | Sequence[float] | np.ndarray | np.generic | None"
-"""An input of a node to be made. Numbers become a Constant: of the type of the other inputs if the
-operator broadcasts them, else as `Builder.constant` makes it."""
 
 
 DEFAULT_OPSET = 21
@@ -75,7 +71,7 @@ class Builder:
         self.name = name
         self.target = target
         self._made = {} if made is None else made
-        self._outer: list[Token[Builder]] = []
+        self._outer: list[Token[NodeMaker]] = []
 
     def __enter__(self) -> Self:
         self._outer.append(CURRENT.set(self))

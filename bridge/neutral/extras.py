@@ -1,15 +1,13 @@
-"""Facts about a model or a node that only one format has, kept for the way back to that format."""
+"""Facts about a model or a node that only one format has, kept for the way back to that format.
+
+The graph is built on this file, so values are Any here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
-
-if TYPE_CHECKING:
-    from bridge.neutral.graph import Value
-    from bridge.neutral.provenance import Provenance
-
+from typing import Annotated, Any, TypedDict
 
 PRODUCER = "bridge"
 """The producer of an ONNX file that Bridge made of an IR: it has the type of each value."""
@@ -25,6 +23,32 @@ class Fits:
 
 Size = Annotated[int, Fits(lambda number: number >= 0, "size")]
 """The size of a dimension."""
+
+
+@dataclass(frozen=True, eq=False)
+class Provenance:
+    """The one node that a rule replaced by several: its operator, its attributes without defaults,
+    and its inputs. `outputs` of a node with several outputs holds a new value for each. An output
+    that nobody uses stands for itself; no node of the graph makes it. The provenance is kept at
+    the last of the new nodes that gives an output. It is a hint and must be proved, because the
+    nodes may have changed since.
+
+    `of_quirk` says that a quirk replaced the node, which was one of IR then, and perhaps one of the
+    nodes that replace the node of ONNX in `former`."""
+
+    op: str
+    attributes: dict[str, Any]
+    inputs: Sequence[Any]
+    outputs: Sequence[Any] = ()
+    of_quirk: bool = False
+    former: Provenance | None = None
+
+    def of(self, stands: Callable[[Any], Any]) -> Provenance:
+        """The same node, with the values that now replace its inputs and outputs."""
+        inputs = [None if value is None else stands(value) for value in self.inputs]
+        outputs = list(map(stands, self.outputs))
+        former = None if self.former is None else self.former.of(stands)
+        return Provenance(self.op, self.attributes, inputs, outputs, self.of_quirk, former)
 
 
 class NodeExtras(TypedDict, total=False):
@@ -88,7 +112,7 @@ class IrExtras(TypedDict, total=False):
     """Of an IR: the entries of its rt_info as XML, its Parameters and its Results."""
 
     rt_info: tuple[str, ...]
-    parameters: dict[Value, EdgeExtras]
+    parameters: dict[Any, EdgeExtras]
     results: list[EdgeExtras]
 
 

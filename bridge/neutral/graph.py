@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import Protocol
+
+import numpy as np
 
 from bridge.errors import Refused, amount
 from bridge.neutral.arithmetic import Arithmetic
@@ -23,17 +25,20 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import ANY, UNKNOWN, Dim, Element, Shape, TensorType, Type
+from bridge.neutral.types import ANY, UNKNOWN, Dim, Element, KnownValue, Shape, TensorType, Type
 from bridge.vocabulary import traits_of
-
-if TYPE_CHECKING:
-    from bridge.neutral.inference.computed import Computed
-    from bridge.neutral.inference.known import KnownValue
 
 UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
 
 BRANCHES = ("then_branch", "else_branch")
 """The names of an If's bodies."""
+
+
+class OnDemand(Protocol):
+    """The elements of a value, computed at the first request."""
+
+    def array(self) -> np.ndarray | None:
+        """The elements, with their shape; None if they cannot be computed."""
 
 
 class Value(Arithmetic):
@@ -56,7 +61,7 @@ class Value(Arithmetic):
         self.names: list[str] = names if names is not None else []
         self.producer: Node | None = None
         self.known_value: KnownValue | None = None
-        self.computed: Computed | None = None
+        self.computed: OnDemand | None = None
         self.believed = False
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 
 from bridge.errors import InvalidModelError
 from bridge.neutral.types import STRING, Element, element_of, size_of
-from bridge.options.suggestions import about_short_file
+from bridge.suggestions import about_short_file
 
 CHUNK = 1 << 22
 """Bytes read at a time when a range is streamed."""

@@ -320,3 +320,24 @@ def innermost(type: Type) -> TensorType:
     if isinstance(type, ContainerType):
         return innermost(type.item)
     return type if isinstance(type, TensorType) else UNKNOWN
+
+
+class Between:
+    """An element between two numbers (None: no bound). It only equals itself, because two elements
+    with the same bounds may differ."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: int | None, high: int | None) -> None:
+        self.low = low
+        self.high = high
+
+    def __repr__(self) -> str:
+        return f"{self.low}..{self.high}"
+
+
+Part = int | str | Between | None
+"""One element: a number, the symbol of a size, bounds, or None for an unknown one."""
+
+KnownValue = tuple[Part, ...]
+"""The elements of a short vector of integers, or of a scalar."""

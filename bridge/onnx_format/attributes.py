@@ -9,7 +9,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BY_ONNX, Element
 from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.tensors import read_sparse, read_tensor, write_tensor
-from bridge.onnx_format.types import read_type, write_type
+from bridge.onnx_format.type_protos import read_type, write_type
 from bridge.vocabulary import SpelledAttribute, Spelling
 
 _A = onnx.AttributeProto

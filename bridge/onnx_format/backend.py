@@ -15,14 +15,14 @@ from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING
 from bridge.onnx_format.attributes import write_attribute
-from bridge.onnx_format.loops import write_loop
+from bridge.onnx_format.loop_writer import write_loop
 from bridge.onnx_format.names import Names, unique_node_names
 from bridge.onnx_format.node import write_node
 from bridge.onnx_format.notes import NODE, as_declared, within, write_hints, write_note
 from bridge.onnx_format.signature import leave_out_defaults, signature
 from bridge.onnx_format.storage import ExternalData
 from bridge.onnx_format.tensors import write_tensor
-from bridge.onnx_format.types import write_type
+from bridge.onnx_format.type_protos import write_type
 from bridge.onnx_format.wire import LARGE, write_streamed
 from bridge.operators.spelling import choose, oldest, spell
 from bridge.vocabulary import operator

@@ -18,7 +18,7 @@ from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, j
 from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.proto_node import ProtoNode
 from bridge.onnx_format.scope import Scope
-from bridge.onnx_format.types import read_type, write_type
+from bridge.onnx_format.type_protos import read_type, write_type
 from bridge.operators.schemas import schema_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from bridge.files import Stamp, bytes_in, stamp_of
 from bridge.limits import budget
 from bridge.neutral.tensor import FileRange
 from bridge.onnx_format.wire import SELF
-from bridge.options.suggestions import about_short_file
+from bridge.suggestions import about_short_file
 
 
 class ModelFiles:

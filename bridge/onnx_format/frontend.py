@@ -30,7 +30,7 @@ from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.signature import leave_out_absent, require_signature, signature
 from bridge.onnx_format.survey import Survey, survey
 from bridge.onnx_format.tensors import read_sparse, read_tensor
-from bridge.onnx_format.types import read_type, require_type
+from bridge.onnx_format.type_protos import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
 from bridge.operators import Refused, Rule, reader
 from bridge.operators.reading import NotedAttributes, Unread, applied, without_effect

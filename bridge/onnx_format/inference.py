@@ -14,7 +14,7 @@ from bridge.neutral.types import ANY, UNKNOWN, TensorType, Type, with_dims
 from bridge.onnx_format.functions import expand_function
 from bridge.onnx_format.node import write_node
 from bridge.onnx_format.tensors import write_tensor
-from bridge.onnx_format.types import read_type, write_type
+from bridge.onnx_format.type_protos import read_type, write_type
 from bridge.operators import NEWEST
 from bridge.operators.schemas import schema_of
 from bridge.operators.spelling import choose

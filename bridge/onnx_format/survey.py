@@ -19,7 +19,7 @@ from bridge.neutral.extras import PRODUCER, NodeExtras, Note
 from bridge.neutral.types import UNKNOWN, Type, innermost, is_static
 from bridge.onnx_format.deep import Grafts
 from bridge.onnx_format.notes import HINTS, NODE, dims_of, read_extras, within
-from bridge.onnx_format.types import read_type
+from bridge.onnx_format.type_protos import read_type
 
 _A = onnx.AttributeProto
 

@@ -52,8 +52,8 @@ DeviceName = Literal["CPU", "GPU", "NPU", "ANY"]
 IfsChoice = Literal["keep", "select", "select-some"]
 """How Ifs are written."""
 
-Debugging = Literal[False, True, "run"]
-"""How a conversion checks itself: not at all, the graph after each pass, or its numbers too."""
+Watch: TypeAlias = "Callable[[Any, str], None]"
+"""Is called after each pass and each quirk, with the model and the name of the pass."""
 
 DEVICES: tuple[str, ...] = get_args(DeviceName)
 """The names of the devices."""
@@ -92,8 +92,8 @@ def _require_states(given: Any) -> None:
 
 
 def _require_debugging(given: Any) -> None:
-    if given not in get_args(Debugging):
-        raise UsageError(f'`debug` is True or "run", not {given!r}')
+    if not (isinstance(given, bool) or callable(given)):
+        raise UsageError(f"`debug` is True, or a function to call after each pass, not {given!r}")
 
 
 class CommonOptions(TypedDict, total=False):
@@ -435,12 +435,11 @@ class ConvertOptions(OnnxFileOptions, IrOptions, total=False):
         ),
     ]
     debug: Annotated[
-        "Debugging | None",
+        "bool | Watch | None",
         Option(
             FILES,
             "The graph is verified after each pass.",
-            given='"run" also runs it after each pass, as plain ONNX in onnxruntime; the notes of '
-            "the report name the first pass or quirk after which a number differs.",
+            given="A function is called with the model and the pass's name then, too.",
             written="The traceback of an error is shown.",
             default=False,
             check=_require_debugging,

@@ -20,14 +20,13 @@ class Context:
 
     `report` collects notes for users. `options` are the user's options. `disbelieved` collects the
     declared shapes of outputs, by name, whose ranks data decide. `boundary` collects the known
-    meanings of inputs and outputs. `watch` is called with the model after each step.
-    `answers` are those of `ask` about the graph as it is; the pipeline keeps them.
+    meanings of inputs and outputs. `answers` are those of `ask` about the graph as it is; the
+    pipeline keeps them.
     """
 
     target: Target
     report: Report
     options: ConvertOptions = field(default_factory=lambda: ConvertOptions())
-    watch: Callable[[Model, str], None] | None = None
     disbelieved: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
     boundary: BoundaryRecord = field(default_factory=lambda: BoundaryRecord({}, {}, []))
     answers: dict[Callable[[Graph], Any], Any] | None = None
@@ -41,6 +40,12 @@ class Context:
             self.answers[question] = question(graph)
         answer: _Answer = self.answers[question]
         return answer
+
+    def watch(self, model: Model, step: str) -> None:
+        """Calls the function of the option `debug`, if there is one, after a step."""
+        debug = self.options.get("debug")
+        if callable(debug):
+            debug(model, step)
 
     @property
     def output_ranks(self) -> Mapping[str, int]:

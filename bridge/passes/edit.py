@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model, names_of_outputs
-from bridge.options.suggestions import unknown
 from bridge.passes.dead import remove_dead_nodes
+from bridge.suggestions import unknown
 
 _RECORDS = (
     "boundary",

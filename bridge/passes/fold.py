@@ -12,7 +12,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import BOOL, TensorType, is_static
+from bridge.neutral.types import BOOL, F64, TensorType, is_static
 from bridge.passes.applies import applies, rewrites
 from bridge.passes.context import Context
 
@@ -109,6 +109,8 @@ def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
         out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
         return True
     element = value.element
+    if element is F64 and node.op != "Cast":
+        return _fold_f64(value, node, out)
     if element is None or element.kind not in ("int", "uint", "bool") or value.rank not in (0, 1):
         return False
     size = value.dims[0] if value.rank else 1
@@ -123,5 +125,17 @@ def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
     shape = () if value.rank == 0 else (len(known),)
     tensor = Tensor(element, shape, np.array(known, element.dtype).reshape(shape))
     value.type, value.known_value = TensorType(element, shape), known
+    out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
+    return True
+
+
+def _fold_f64(value: Value, node: Node, out: list[Node]) -> bool:
+    """Makes a value of f64 a Constant if it is known and small. OpenVINO never ends folding sums of
+    sums of them."""
+    numbers = None if value.computed is None else value.computed.array()
+    if numbers is None or numbers.size > KNOWN_VALUE_LIMIT or value.element is None:
+        return False
+    tensor = Tensor(value.element, numbers.shape, numbers)
+    value.type = TensorType(value.element, numbers.shape)
     out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
     return True

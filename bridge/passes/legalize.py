@@ -7,10 +7,10 @@ from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.captures import sink_constants
+from bridge.neutral.extras import Provenance
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.provenance import Provenance
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.verify import fingerprint
 from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen
@@ -218,7 +218,7 @@ def remember(
     """Notes the original node with the last of `nodes` that gives one of the results, if others
     might replace it too, or if a quirk says so. `used` are the values with users."""
     former = (node.extras or {}).get("provenance")
-    if former is None and not of_quirk and not _is_recorded(node, results):
+    if former is None and not of_quirk and not _is_recorded(node, results, nodes):
         return
     places = {maker: i for i, maker in enumerate(nodes) if maker.op != "Constant"}
     several = len(node.outputs) > 1
@@ -243,10 +243,10 @@ def remember(
     maker.extras = {**(maker.extras or {}), "provenance": former}
 
 
-def _is_recorded(node: Node, results: Sequence[Value | None]) -> bool:
+def _is_recorded(node: Node, results: Sequence[Value | None], nodes: Sequence[Node]) -> bool:
     """Whether others might replace the results of a node too, by its row."""
     row = operator(node.op)
-    if row is None:
+    if row is None or ("recurrent" in row.traits and any(made.bodies for made in nodes)):
         return True
     if "recorded" in row.traits:
         # One node that gives several outputs is known by its row.

@@ -17,7 +17,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import Element, TensorType
-from bridge.passes.boundary import inputs_by_name, is_converted
+from bridge.passes.inputs import inputs_by_name, is_converted
 from bridge.records.preprocessing import PREPROCESSED, Preprocessing
 from bridge.vocabulary.elements import BY_IR
 

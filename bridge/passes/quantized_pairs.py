@@ -27,7 +27,8 @@ def join_pairs(model: Model, context: Context) -> bool:
     def joined(b: Builder, node: Node, uses: Rewriter) -> Result:
         return _joined(b, node, uses, everywhere)
 
-    pattern = Pattern(joined, frozenset({"DequantizeLinear"}), context.target, uses=True)
+    ops = frozenset({"DequantizeLinear", "Max"})
+    pattern = Pattern(joined, ops, context.target, uses=True)
     changed = Rewriter(model.graph).run(pattern)
     if changed:
         remove_dead_nodes(model.graph)
@@ -44,11 +45,16 @@ class _Scale:
 
 
 def _joined(b: Builder, node: Node, uses: Rewriter, everywhere: bool) -> Result:
+    if node.op == "Max":
+        return _without_copy(b, node, uses)
     integers = node.inputs[0]
     first = uses.single_use(integers, "QuantizeLinear")
     if first is None or integers is None or not _is_plain(first, node):
         return None
     x, *parameters = first.inputs
+    copied = uses.single_use(x, "Max")
+    copied = None if copied is None or len(copied.inputs) > 1 else copied
+    x = copied.inputs[0] if copied else x
     scaling = _scale(parameters)
     if x is None or scaling is None or not _fits(x, scaling):
         return None
@@ -61,8 +67,17 @@ def _joined(b: Builder, node: Node, uses: Rewriter, everywhere: bool) -> Result:
     if narrow is not None:
         return narrow
     b.name = first.name
-    names = {"integers": integers.name, "second": node.name}
-    return b.op("QuantizeDequantize", x, *parameters, axis=axis, **names)
+    notes = {"integers": integers.name, "second": node.name, "apart": copied is not None}
+    return b.op("QuantizeDequantize", x, *parameters, axis=axis, **notes)
+
+
+def _without_copy(b: Builder, node: Node, uses: Rewriter) -> Result:
+    """A pair in place of its copy. Bridge writes copies around pairs for onnxruntime."""
+    pair = uses.single_use(node.inputs[0], "FakeQuantize", "QuantizeDequantize")
+    if pair is None or len(node.inputs) > 1:
+        return None
+    b.name = pair.name
+    return b.op(pair.op, *pair.inputs, **pair.attributes)
 
 
 def _is_plain(first: Node, second: Node) -> bool:

@@ -25,7 +25,6 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import TensorType
-from bridge.options.suggestions import unknown
 from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
@@ -38,6 +37,7 @@ from bridge.passes.declared_ranks import (
 from bridge.passes.dummies import settle_dummies
 from bridge.passes.fold import FOLD, infer_and_fold
 from bridge.report import Report
+from bridge.suggestions import unknown
 from bridge.vocabulary import has_trait
 
 MOST_SWEEPS = 50

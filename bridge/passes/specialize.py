@@ -23,11 +23,11 @@ from bridge.neutral.types import (
     innermost,
     is_static,
 )
-from bridge.passes.boundary import inputs_by_name, may_be
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import fold_graph
 from bridge.passes.if_causes import Deciders, causes, remaining_ifs
+from bridge.passes.inputs import inputs_by_name, may_be
 from bridge.records.specialized import (
     SPECIALIZED,
     FixedValue,

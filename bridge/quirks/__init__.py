@@ -47,8 +47,8 @@ SAFE_LOOP = "safe_loop"
 
 ORDER: tuple[str, ...] = (
     # Operators that are written in another way, before those that see all of them.
-    "infinite_f64", "empty_range", "product_over_empty_axis", "scalar_of_product",
-    "selection_by_itself", "known_empty_tensor", "axes_of_interpolation",
+    "infinite_f64", "rounded_remainder", "empty_range", "product_over_empty_axis",
+    "scalar_of_product", "selection_by_itself", "known_empty_tensor", "axes_of_interpolation",
     "tile_of_computed_repeats", "kernel_of_lower_rank",
     "padding_of_unknown_size", "kernel_of_lrn", "groups_of_computed_matrices", "matrix_times_stack",
     "rounded_quotient", "constant_of_higher_rank", "compared_infinity", "length_of_shape",
@@ -121,8 +121,7 @@ def work_round(model: Model, context: Context) -> bool:
             ops, changed = operators_of(model.graph), True
             if len(context.report.quirks) == told:
                 context.report.quirks.append((form, "graph"))
-            if context.watch is not None:
-                context.watch(model, f"the quirk {form}")
+            context.watch(model, f"the quirk {form}")
     return changed
 
 

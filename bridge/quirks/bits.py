@@ -46,7 +46,7 @@ def constant_beyond_32_bits(b: Builder, node: Node, place: Place) -> Result:
     """
     if node.op == "Constant":
         value = node.outputs[0]
-        if value.element is not U32 or not _is_beyond(value):
+        if value.element is not U32 or not is_beyond(value):
             return None
         numbers = node.attributes["value"].array()
         hidden = b.cast(opaque(b, b.constant(numbers.view(np.int32)), "content"), U32)
@@ -67,7 +67,7 @@ def _without_sign(b: Builder, node: Node, uses: Uses) -> Value | None:
     return b.constant(constant.array().view(np.uint32))
 
 
-def _is_beyond(value: Value) -> bool:
+def is_beyond(value: Value) -> bool:
     """Whether a constant has numbers that are none of i32."""
     constant = value.constant
     if constant is None or value.element not in (U32, I64, U64) or constant.size > FEW**2:
@@ -77,14 +77,17 @@ def _is_beyond(value: Value) -> bool:
     return bool(numbers.size) and (int(numbers.max()) > high or int(numbers.min()) < low)
 
 
+def is_limit(value: Value) -> bool:
+    """Whether a constant has an end of i64, which stands for no limit, as those of i32 do."""
+    assert value.constant is not None
+    ends = (I64.bounds[0], I64.bounds[0] + 1, I64.bounds[1])
+    return any(n in ends for n in value.constant.array().reshape(-1)[:FEW].tolist())
+
+
 def _is_parted(op: str, value: Value) -> bool:
-    """Whether a constant gets another form. The ends of i64 stand for no limit, as those of i32
-    do, but where bits are meant."""
-    constant = value.constant if value.element is not U32 and _is_beyond(value) else None
-    if constant is None or op.startswith("Bitwise"):
-        return constant is not None
-    low, high = I64.bounds
-    return not any(n in (low, low + 1, high) for n in constant.array().reshape(-1)[:FEW].tolist())
+    if value.element is U32 or not is_beyond(value):
+        return False
+    return op.startswith("Bitwise") or not is_limit(value)
 
 
 def _parted(b: Builder, value: Value) -> Value:

@@ -7,7 +7,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
-from bridge.operators.loops import Values
+from bridge.operators.bodies import Values
 from bridge.operators.recurrent.recurrent import in_steps, part_of
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, when_known

@@ -30,8 +30,8 @@ def copied_variable(b: Builder, node: Node, place: Place) -> Result:
     """The plugin computes i64, u64 and u32 modulo 2^32 and f64 as f32, so nothing that it computes
     needs more. A 16-bit integer is an i32. A state of 64 bits that is passed on as it is, which
     the plugin does exactly, is no variable. The types are in the metadata for the way back
-    (`bridge/passes/state/types.py`). The only row of a stack of a value is the value, and so is its
-    only part, with the rest as its length. A remainder by 1 is 0.
+    (`bridge/passes/state/variable_types.py`). The only row of a stack of a value is the value, and
+    so is its only part, with the rest as its length. A remainder by 1 is 0.
     """
     value = node.outputs[0] if node.op == "ReadValue" else node.inputs[0]
     if value is None or value.element is None:

@@ -3,7 +3,7 @@
 IR only has tensors of numbers with a known rank. A sequence, an optional or a tensor of open rank
 becomes several tensors. A tensor of strings becomes a tensor of places in a list, its vocabulary.
 A map becomes a row of its values, and a list holds the keys. `bridge.pack` and `bridge.unpack`
-translate with these records (`bridge/library/boundary.py`). The way back to ONNX restores the
+translate with these records (`bridge/library/packing.py`). The way back to ONNX restores the
 originals.
 """
 

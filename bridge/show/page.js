@@ -3,7 +3,7 @@
   const { outline, check, states } = JSON.parse(document.getElementById("data").textContent);
   const GLYPHS = { reached: "●", forced: "◆", pruned: "○", failing: "▲", unknown: "□", different: "✕" };
   const COMPARED = {
-    equal: ["reached", "equal"], noise: ["forced", "within the original's noise"], random: ["unknown", "random"], different: ["different", "differs"],
+    equal: ["reached", "equal"], noise: ["forced", "within the original's noise"], unshown: ["unknown", "not shown"], random: ["unknown", "random"], different: ["different", "differs"],
   };
   const ROW = 30; // pixels, as in the style
   const get = (id) => document.getElementById(id);

@@ -155,5 +155,10 @@ def counts_states(model: Model, context: Context) -> bool:
     return device_of(context.options).unrolls == "all"
 
 
+def computes_in_32_bits(model: Model, context: Context) -> bool:
+    """If the plugin computes integers of 64 bits in 32."""
+    return device_of(context.options).name == "CPU"
+
+
 has_limits = either(between_formats, is_for_device)
 """If the model is checked against the limits of the device."""

@@ -28,7 +28,7 @@ from bridge.passes.context import Context
 from bridge.passes.legality import found
 from bridge.quirks.known import KnownAt, WhenKnown
 from bridge.targets import Device, device_of, read_since
-from bridge.targets.branches import is_aligned, is_parted
+from bridge.targets.branch_inputs import is_aligned, is_parted
 from bridge.vocabulary import has_trait, ir_opset
 
 ON_STRINGS = frozenset({

@@ -7,11 +7,15 @@ own operators.
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference.known import known_of
+from bridge.neutral.rewrite import Pattern, Rewriter
+from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, F16, F32, F64, I32, I64, STRING
-from bridge.operators import Refused, Result, required
+from bridge.operators import Refused, Result, attributes_beside, required
 from bridge.operators.nn.conv import explicitly_padded, spatial_rank
 from bridge.operators.nn.max_pool import poolable, with_lowest
 from bridge.operators.nn.shapes import full_attributes
@@ -26,6 +30,24 @@ from bridge.passes.context import Context
 def legalize(model: Model, context: Context) -> bool:
     """As `bridge.passes.legalize.legalize`; operators of IR get forms that runtimes have."""
     return standard.legalize(model, context, FORMS if model.format == "ir" else None)
+
+
+def fill_empty_constants(model: Model, context: Context) -> bool:
+    """Makes, in place, a ConstantOfShape of each constant without elements that has two axes or
+    more. OpenVINO's reader of ONNX takes an input or a scalar for it."""
+
+    def filled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        tensor = node.attributes["value"]
+        element = tensor.element
+        narrow = element.bits < 8 or (element.is_float and element not in (F16, F32, F64))
+        if tensor.size or len(tensor.shape) < 2 or narrow or element is STRING:
+            return None
+        zero = Tensor.of(np.zeros(1, element.dtype))
+        return b.op("ConstantOfShape", b.constant(tensor.shape, I64), value=zero)
+
+    if model.opset is not None:  # A record of ONNX has what the model had.
+        return False
+    return Rewriter(model.graph).run(Pattern(filled, frozenset({"Constant"}), context.target))
 
 
 def _reduced_f16(b: Builder, node: Node) -> Result:
@@ -142,6 +164,16 @@ def _has_resize(mode: str, rank: int, axes: list[int]) -> bool:
     return last and (rank, len(axes)) in ((1, 1), (2, 2), (3, 1), (3, 3), (4, 2), (5, 3))
 
 
+def _of_channels(b: Builder, node: Node) -> Result:
+    """A quantisation with a scale for each channel between copies, a Max of one value. onnxruntime
+    fuses operators in front and behind into integer kernels, which accept one scale alone."""
+    x, scale, zero_point = required(node, 0, 1, 2)
+    attributes = attributes_beside(node, "apart")
+    if not node.attributes["apart"] or scale.rank == 0:
+        return None
+    return b.op("Max", b.op(node.op, b.op("Max", x), scale, zero_point, **attributes))
+
+
 FORMS: standard.Forms = {
     "AvgPool": _dilated_pool,
     "Conv": _dilated_convolution,
@@ -149,6 +181,7 @@ FORMS: standard.Forms = {
     "LRN": _normalized_image,
     "MaxPool": _max_pool,
     "Pow": _power,
+    "QuantizeDequantize": _of_channels,
     "ScatterElements": _reduced_f16,
     "ScatterND": _reduced_f16,
     "ir::OneHot": _one_hot,

@@ -115,6 +115,7 @@ TRAITS = {
     "runs_wider": "if ONNX does not allow its element type, it runs in a wider one",
     "same_type": "its outputs have the type of input 0",
     "shape_of_first": "output 0 has the shape of input 0",
+    "shrinks": "its results may be small though its operands are large",
     "view": "its output has the elements of input 0 in their order; only its shape is another",
 }
 """The traits that a row may have, with their meaning for the operator."""

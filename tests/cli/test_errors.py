@@ -20,7 +20,7 @@ import pytest
 
 import bridge
 from bridge.errors import Unsupported
-from bridge.passes.boundary import dimension
+from bridge.passes.inputs import dimension
 from tests.support import command_line
 from tests.support.damage import damaged_ir, damaged_onnx
 from tests.support.model_files import IR_FILES, ONNX_FILES

@@ -28,7 +28,7 @@ from bridge.check.engines import (
 )
 from bridge.check.engines.adapters import packed
 from bridge.errors import BridgeError, UnsupportedError
-from bridge.library.boundary import Boundary
+from bridge.library.packing import Boundary
 
 from . import bodies
 from .cases import Case

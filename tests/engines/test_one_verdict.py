@@ -68,8 +68,8 @@ def test_one_verdict(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     other = tmp_path / ("n.onnx" if model.suffix == ".xml" else "n.xml")
     converted = command("convert", model, other, "--check", "--json")
     checked = command("check", model, other, "--json")
-    # OpenVINO's plugin moves the zero point of the FakeQuantize.
-    assert converted.code == checked.code == int(name in ("a wrong rule", "FakeQuantize"))
+    # OpenVINO's plugin moves the zero point of the FakeQuantize, which is within its noise.
+    assert converted.code == checked.code == int(name == "a wrong rule")
     pair = json.loads(checked.out)
     assert json.loads(converted.out)["check"] == pair
 

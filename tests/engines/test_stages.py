@@ -10,6 +10,7 @@ from onnx import parser
 import bridge
 from bridge import quirks
 from bridge.check import check
+from bridge.check.diagnosis.stages import Watcher
 from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
@@ -39,8 +40,9 @@ SAID = 'after the quirk broken_negative, the output "y" differs'
 
 @pytest.mark.usefixtures("broken")
 def test_a_conversion_names_the_quirk(tmp_path: Path) -> None:
-    report = bridge.convert(MODEL, tmp_path / "a.xml", debug="run")
-    (note,) = (note for note in report.notes if SAID in note)
+    watcher = Watcher()
+    bridge.convert(MODEL, tmp_path / "a.xml", debug=watcher)
+    (note,) = (note for note in watcher.lines() if SAID in note)
     assert note.endswith("convert with --device ANY")
 
 
@@ -55,11 +57,12 @@ def test_a_check_says_what_avoids_the_quirk() -> None:
 def test_nothing_is_wrong(name: str, tmp_path: Path) -> None:
     source = FOLDER / name
     suffix = ".onnx" if source.suffix == ".xml" else ".xml"
-    report = bridge.convert(source, tmp_path / f"a{suffix}", debug="run")
-    (note,) = (note for note in report.notes if "no number differs" in note)
+    watcher = Watcher()
+    bridge.convert(source, tmp_path / f"a{suffix}", debug=watcher)
+    (note,) = (note for note in watcher.lines() if "no number differs" in note)
     assert "could not be run" not in note
 
 
 def test_other_ways_to_debug_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match='`debug` is True or "run"'):
+    with pytest.raises(UsageError, match="`debug` is True, or a function"):
         bridge.convert(MODEL, tmp_path / "a.xml", debug="walk")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import openvino as ov
 import pytest
 
 import bridge
@@ -22,7 +23,8 @@ GREATER = "g = Greater (t, limit) d = Cast <to = 1> (g)"
 def model(path: Path, body: str, outputs: str = "float[n] y", inputs: str = "float[2] x") -> Path:
     text = (
         f'<ir_version: 10, opset_import: ["": 21]> m ({inputs}) => ({outputs}) '
-        "<float[1] limit = {1}, float[1] five = {5}, float[1] less = {0.9999999}, "
+        "<float[1] limit = {1}, float[1] five = {5}, float[1] hundred = {100}, "
+        "float[1] less = {0.9999999}, float[1] million = {1000000}, float[1] more = {1.03}, "
         f"float[1] large = {{1e8}}, float[1] step = {{2}}> {{ {body} }}"
     )
     onnx.save(onnx.parser.parse_model(text), path)
@@ -35,12 +37,12 @@ def first_line(report: CheckReport) -> str:
 
 def scored(path: Path, factor: float, decision: str, added: str = "five") -> Path:
     """A model of x, whose second element is `factor` times as large when a decision is taken."""
-    scores = f"f = Constant <value_floats = [1.0, {factor!r}]> () t = Mul (x, f)"
+    scores = f"f = Constant <value_floats = [3.0, {3 * factor!r}]> () t = Mul (x, f)"
     return model(path, f"{scores} {decision} y = Add (d, {added})")
 
 
-def ones(folder: Path) -> dict[str, Any]:
-    np.savez(folder / "x.npz", x=np.ones(2, np.float32))
+def thirds(folder: Path) -> dict[str, Any]:
+    np.savez(folder / "x.npz", x=np.full(2, 1 / 3, np.float32))
     return {"inputs": folder / "x.npz", "samples": 0}
 
 
@@ -52,19 +54,72 @@ DECISIONS = {
 }
 
 
+@pytest.mark.parametrize("added", ["hundred", "five"])
 @pytest.mark.parametrize("name", DECISIONS)
-def test_a_difference_within_the_noise_is_told(name: str, tmp_path: Path) -> None:
+def test_a_difference_within_the_noise_is_told(name: str, added: str, tmp_path: Path) -> None:
     files = [
-        scored(tmp_path / f"{place}.onnx", factor, DECISIONS[name])
+        scored(tmp_path / f"{place}.onnx", factor, DECISIONS[name], added)
         for place, factor in enumerate((1.0, ABOVE))
     ]
-    report = check(*files, **ones(tmp_path))
+    report = check(*files, **thirds(tmp_path))
     assert report.ok and report.as_json()["verdict"] == "within noise", str(report)
-    assert first_line(report).startswith("OK within the original's noise (output y, ")
     (output,) = report.as_json()["outputs"]
-    assert output["state"] == "noise" and output["equal"]
+    if added == "hundred":
+        assert first_line(report).startswith("OK within the original's noise (output y, ")
+    else:  # A step is a large part of the output.
+        assert "; 'y' is not shown: the original's noise is " in first_line(report)
+    assert output["state"] == ("noise" if added == "hundred" else "unshown") and output["equal"]
     # The user's own tolerance decides alone.
-    assert check(*files, **ones(tmp_path), rtol=1e-3).different
+    assert check(*files, **thirds(tmp_path), rtol=1e-3).different
+
+
+ROUNDED = {
+    "QuantizeLinear": "q = QuantizeLinear (x, step) d = Cast <to = 1> (q) y = Mul (d, step)",
+    "Round": "h = Div (x, step) r = Round (h) y = Mul (r, step)",
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_halves_that_are_exact_are_no_noise(name: str, tmp_path: Path) -> None:
+    away = """h = Div (x, step) a = Abs (h) s = Sign (h) o = Constant <value_float = 0.5> ()
+        u = Add (a, o) f = Floor (u) r = Mul (f, s) y = Mul (r, step)"""
+    inputs: dict[str, Any] = {"inputs": {"x": np.array([1, 5], np.float32)}, "samples": 0}
+    files = [model(tmp_path / f"{len(b)}.onnx", b) for b in (ROUNDED[name], away)]
+    assert check(*files, **inputs).different
+    bridge.convert(files[0], tmp_path / "m.xml")
+    right = check(files[0], tmp_path / "m.xml", **inputs)
+    assert right.ok and "noise" not in str(right), str(right)
+
+
+def test_where_noise_is_large_smaller_inputs_are_sought(tmp_path: Path) -> None:
+    """A sum loses what is small beside a million squares: less of it, if all is smaller."""
+    squares = "p = Mul (x, x) q = Mul (p, million) o = Mul (x, million) r = Mul (o, x) "
+    one, other = (f"{squares} s = Add ({a}, x) d = Sub (s, {b})" for a, b in ("qr", "rq"))
+    bodies = [f"{one} y = Identity (d)", f"{other} y = Identity (d)", f"{other} y = Mul (d, more)"]
+    first, right, fault = (
+        model(tmp_path / f"{n}.onnx", body, "float[99] y", "float[99] x")
+        for n, body in enumerate(bodies)
+    )
+    report = check(first, right, samples=1, quick=True)
+    assert report.ok and "'y' is not shown by " in first_line(report), str(report)
+    assert check(first, fault, samples=1, quick=True).different
+    report = check(first, fault, inputs={"x": np.full(99, 1.7, np.float32)}, samples=0)
+    assert report.ok and "'y' is not shown: " in first_line(report), str(report)
+
+
+@pytest.mark.parametrize("low", [-20.0, -19.6])
+def test_steps_of_a_fake_quantize_may_count_from_zero(low: float, tmp_path: Path) -> None:
+    """OpenVINO moves them by up to a tenth of a step, so that one of them is 0."""
+    op = ov.opset13
+    x = op.parameter([64, 8], np.float32, name="x")
+    ends = np.float32(low), np.float32(19.84)
+    weights = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32)
+    y = op.fake_quantize(op.matmul(x, weights, False, False), *ends, *ends, 256)
+    ov.save_model(ov.Model([y], [x]), tmp_path / "m.xml", False)
+    assert check(tmp_path / "m.xml").ok
+    z = op.add(y, np.float32(0.02))
+    ov.save_model(ov.Model([z], [x]), tmp_path / "n.xml", False)
+    assert check(tmp_path / "m.xml", tmp_path / "n.xml").different
 
 
 def test_a_small_sigmoid_is_off_by_units_of_1(tmp_path: Path) -> None:
@@ -101,7 +156,7 @@ def test_steps_from_the_lowest_number_are_off_by_its_units(tmp_path: Path) -> No
 def test_a_fault_does_not_hide_behind_noise(decision: str, tmp_path: Path) -> None:
     one = scored(tmp_path / "a.onnx", 1.0, GREATER)
     other = scored(tmp_path / "b.onnx", ABOVE, decision, "step")
-    report = check(one, other, **ones(tmp_path))
+    report = check(one, other, **thirds(tmp_path))
     assert report.different and first_line(report).startswith("NOT OK: "), str(report)
 
 

@@ -6,7 +6,7 @@ from inspect import cleandoc
 
 import pytest
 
-from bridge.passes.boundary import defaults_to_constants
+from bridge.passes.inputs import defaults_to_constants
 from tests.support.graphs import after
 
 CASES = {

@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 import bridge
-from bridge.passes.boundary import override_shapes
+from bridge.passes.inputs import override_shapes
 from bridge.pipeline import prepare
 from bridge.report import Report
 from tests.support.graphs import HEADER, context

@@ -94,7 +94,7 @@ def _show(
 def _wrong_stages(model: onnx.ModelProto, feeds: Feeds) -> Iterator[str]:
     """For each of the inputs, the first pass or quirk towards IR after which a number differs."""
     watcher = Watcher()
-    prepare(bridge.load(model), Context(Target("ir"), Report(), watch=watcher))
+    prepare(bridge.load(model), Context(Target("ir"), Report(), {"debug": watcher}))
     for feed in feeds:
         yield from watcher.lines({item.name: feed[item.name] for item in model.graph.input})
 

@@ -223,6 +223,14 @@ CANARIES: dict[str, Canary] = {
             "z": _i64(16777216, 16777217, -16777216, -2147483648, 2147483647, 7, 16777216),
         },
     ),
+    "rounded_remainder": Canary(
+        "(float[n] x, float[n] d) => (float[n] y, float[n] z) <float k = {0.3}> "
+        "{ y = Mod <fmod = 1> (x, d) z = Mod <fmod = 1> (x, k) }",
+        {
+            "x": np.array([7.25, -16777216, 1e10, math.inf, -0.5, 1e12, 3], np.float32),
+            "d": np.array([math.inf, 7.25, 3, 2, -math.inf, 7e11, math.nan], np.float32),
+        },
+    ),
     "unsigned_as_signed": Canary(
         "(uint32[n] x, uint32[n] d) => (uint32[n] a, uint32[n] b, uint32[n] c, uint32[n] e, "
         "float[n] f, bool[n] g, bool[n] h, uint32[n] i, uint32[n] j) {"

@@ -1,6 +1,6 @@
 """Which pass or quirk changes a number: the graph after each is written as plain ONNX and run.
 
-A conversion asks for it with `debug="run"`. What cannot be written or run as ONNX between two
+A conversion gets a `Watcher` as its `debug`. What cannot be written or run as ONNX between two
 passes, as a graph half way, is left out.
 """
 

@@ -14,7 +14,7 @@ from bridge.check.engines.protocol import (
     feed_of,
 )
 from bridge.errors import BridgeError
-from bridge.library.boundary import Boundary, pack, unpack
+from bridge.library.packing import Boundary, pack, unpack
 
 Before = Callable[[Feeds], Feeds]
 After = Callable[[Feeds, RunResults], RunResults]

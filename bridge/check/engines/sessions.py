@@ -19,7 +19,7 @@ from bridge.check.engines.states import paired, with_flags
 from bridge.check.engines.variables import Variables
 from bridge.check.files import read
 from bridge.check.lines import shortened
-from bridge.library.boundary import Boundary
+from bridge.library.packing import Boundary
 from bridge.records.state import FIRST_CALLS
 
 TIMEOUT = 60.0

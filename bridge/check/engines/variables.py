@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.types import Element, TensorType
-from bridge.passes.state.types import noted_types
+from bridge.passes.state.variable_types import noted_types
 from bridge.passes.state.variables import known_start, pairs_of_variables
 from bridge.records.state import FIRST_CALLS, STATEFUL, StatePair, ToldPlaces
 

@@ -26,7 +26,7 @@ from bridge.files import opened
 from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.types import Dim, OptionalType, SequenceType, Type, high, innermost, low
 from bridge.options import OwnInputs
-from bridge.options.suggestions import unknown
+from bridge.suggestions import unknown
 
 _TAKEN = "an .npz, .npy or picture, or a folder of these, of input_*.pb or of test_data_set_*"
 _PICTURES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")

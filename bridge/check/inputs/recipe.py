@@ -104,6 +104,11 @@ class Case:
         return is_empty(self.feeds)
 
     @property
+    def is_zeros(self) -> bool:
+        """Whether all numbers are 0."""
+        return not any(np.any(value) for value in self.feeds.values() if value is not None)
+
+    @property
     def is_extreme(self) -> bool:
         """Whether the search chose a number that engines need not agree about."""
         changed = {*self.recipe.fills, *self.recipe.scales} - self.recipe.given

@@ -14,12 +14,12 @@ from functools import partial, wraps
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.inference.known import KnownValue
 from bridge.neutral.types import (
     ANY,
     I64_MAX,
     UNKNOWN,
     Dim,
+    KnownValue,
     Shape,
     TensorType,
     Type,

@@ -82,16 +82,17 @@ class Computed:
 
 def _unfinished(value: Value | None) -> Computed | None:
     """The computation that a value still waits for."""
-    if value is None or value.computed is None or value.computed._inputs is None:
+    made = None if value is None else value.computed
+    if value is None or not isinstance(made, Computed) or made._inputs is None:
         return None
-    return None if value.constant is not None or _is_whole(value) else value.computed
+    return None if value.constant is not None or _is_whole(value) else made
 
 
 def _most(value: Value | None) -> int:
     """The most elements of a value that is computed on demand."""
     if value is None:
         return MOST
-    if value.computed is not None:
+    if isinstance(value.computed, Computed):
         return value.computed.most
     return MOST_GIVEN if isinstance(value.constant, GivenTensor) else MOST
 

@@ -9,8 +9,8 @@ from contextvars import ContextVar
 import numpy as np
 
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.known import KnownValue, as_part, known_of
-from bridge.neutral.types import ANY, Dim, Interval, Shape, high, interval, low
+from bridge.neutral.inference.known import as_part, known_of
+from bridge.neutral.types import ANY, Dim, Interval, KnownValue, Shape, high, interval, low
 
 _naming: ContextVar[bool] = ContextVar("naming", default=False)
 

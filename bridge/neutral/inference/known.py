@@ -14,7 +14,20 @@ from contextvars import ContextVar
 import numpy as np
 
 from bridge.neutral.graph import Value, operand_of
-from bridge.neutral.types import ANY, I64, NF4, Dim, Interval, Shape, interval, is_static, size_of
+from bridge.neutral.types import (
+    ANY,
+    I64,
+    NF4,
+    Between,
+    Dim,
+    Interval,
+    KnownValue,
+    Part,
+    Shape,
+    interval,
+    is_static,
+    size_of,
+)
 
 _bounding: ContextVar[bool] = ContextVar("bounding", default=False)
 
@@ -33,26 +46,6 @@ def bounding() -> Iterator[None]:
 def is_bounding() -> bool:
     """Whether bounds are kept as OpenVINO keeps them."""
     return _bounding.get()
-
-
-class Between:
-    """An element between two numbers (None: no bound). It only equals itself, because two elements
-    with the same bounds may differ."""
-
-    __slots__ = ("high", "low")
-
-    def __init__(self, low: int | None, high: int | None) -> None:
-        self.low = low
-        self.high = high
-
-    def __repr__(self) -> str:
-        return f"{self.low}..{self.high}"
-
-
-Part = int | str | Between | None
-"""One element: a number, the symbol of a size, bounds, or None for an unknown one."""
-
-KnownValue = tuple[Part, ...]
 
 
 def bounds(part: Part) -> tuple[int | None, int | None]:

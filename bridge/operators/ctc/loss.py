@@ -4,8 +4,8 @@ import numpy as np
 
 from bridge.neutral.types import F32, I64, I64_MAX
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
+from bridge.operators.bodies import Values, along
 from bridge.operators.ctc.ctc import moved_to_front, same_as_before
-from bridge.operators.loops import Values, along
 
 _NEVER = np.float32(-np.inf)
 """The logarithm of the probability of an impossible path."""

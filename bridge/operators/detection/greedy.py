@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from bridge.neutral.types import I64
 from bridge.operators import Builder, Value
+from bridge.operators.bodies import Values, along
 from bridge.operators.detection.suppression import LEAST, NONE, of_classes
-from bridge.operators.loops import Values, along
 
 Overlaps = Callable[[Builder, Value, Value], Value]
 """Returns the overlaps [classes, n] of boxes [numbers, classes, n] with one box of each class

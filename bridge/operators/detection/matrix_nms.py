@@ -5,9 +5,9 @@ from typing import Any
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
+from bridge.operators.bodies import Values, along
 from bridge.operators.detection.multiclass_nms import selected
 from bridge.operators.detection.suppression import NONE, of_classes
-from bridge.operators.loops import Values, along
 
 
 @legalizes("MatrixNms", target="onnx")

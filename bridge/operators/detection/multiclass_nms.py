@@ -5,9 +5,9 @@ from typing import Any
 
 from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
+from bridge.operators.bodies import Values
 from bridge.operators.detection.greedy import over_union, suppressed, with_area
 from bridge.operators.detection.suppression import NONE, just_below, kept_scores
-from bridge.operators.loops import Values
 
 
 @legalizes("MulticlassNms", target="onnx")

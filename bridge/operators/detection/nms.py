@@ -14,11 +14,11 @@ from bridge.neutral.inference.dims import at_most, dim_product
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import ANY, F32, I64, Dim, TensorType, meet_dim
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
+from bridge.operators.bodies import Values
 from bridge.operators.detection.greedy import over_union, suppressed, with_area
 from bridge.operators.detection.suppression import LEAST, NONE, by_score
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, is_one_size
 from bridge.operators.ir_texts import parse_bool
-from bridge.operators.loops import Values
 
 _ULP = np.float32(2.0**-23)
 

@@ -8,7 +8,7 @@ narrow. An If in the model tests this at inference.
 
 from bridge.neutral.types import I64
 from bridge.operators import Builder, Value
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 from bridge.operators.detection.greedy import beyond, covered, suppressed
 
 

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.arrays import spend
-from bridge.neutral.inference import infers
-from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import ANY, F32, TensorType, Type
+from bridge.neutral.types import F32
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 
 
@@ -156,12 +154,3 @@ def _centres(
 ) -> Value:
     numbers = b.op("Range", b.constant(0.0), b.scalar(count), 1.0)
     return b.reshape((numbers + offset) * step, *dims)
-
-
-@infers("PriorBox", "PriorBoxClustered")
-def infer_prior_box(node: Node) -> list[Type]:
-    """PriorBox, PriorBoxClustered: [2, 4 * height * width * priors of a cell]."""
-    size = known_of(node.input(0)).array
-    if size is None:
-        return [TensorType(F32, (2, ANY))]
-    return [TensorType(F32, (2, 4 * int(size[0]) * int(size[1]) * priors_per_cell(node)))]

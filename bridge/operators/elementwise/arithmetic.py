@@ -6,8 +6,8 @@ from functools import reduce
 import numpy as np
 
 from bridge.neutral.inference import knows
-from bridge.neutral.inference.known import Between, between, known_of
-from bridge.neutral.types import F32
+from bridge.neutral.inference.known import between, known_of
+from bridge.neutral.types import F32, Between
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,

@@ -1,6 +1,6 @@
 """Conversions between element types."""
 
-from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference import first, knows
 from bridge.neutral.types import (
     BOOL,
     BY_IR,
@@ -10,7 +10,6 @@ from bridge.neutral.types import (
     F32,
     STRING,
     Element,
-    TensorType,
 )
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.element_types import allowed_elements
@@ -148,13 +147,6 @@ def content_of_cast_like(node: Node) -> tuple[Number, ...] | None:
     """CastLike: the numbers, if the type of input 1 can hold them."""
     content, to = numbers_of(node.inputs[0]), first(node, 1).element
     return content if content is not None and holds(to, content) else None
-
-
-@infers("ConvertPromoteTypes")
-def infer_convert_promote_types(node: Node) -> list[TensorType]:
-    """ConvertPromoteTypes: both inputs, of the type that holds both."""
-    element = promoted(node)
-    return [TensorType(element, first(node, i).shape) for i in range(2)]
 
 
 _SIGNIFICAND = {"f16": (11, 5), "bf16": (8, 8), "f32": (24, 8), "f64": (53, 11)}

@@ -3,8 +3,8 @@
 import operator
 from collections.abc import Callable
 
-from bridge.neutral.inference.known import Between, Part, between, bounds
-from bridge.neutral.types import BOOL, Element, SharedSymbol
+from bridge.neutral.inference.known import between, bounds
+from bridge.neutral.types import BOOL, Between, Element, Part, SharedSymbol
 from bridge.operators import Node, Value
 
 Number = Part

@@ -1,7 +1,8 @@
 """Operators that round."""
 
 from bridge.neutral.inference import knows
-from bridge.neutral.inference.known import KnownValue, known_of
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import KnownValue
 from bridge.operators import Builder, Node, Refused, Result, legalizes
 
 

@@ -3,9 +3,8 @@ bags."""
 
 import numpy as np
 
-from bridge.neutral.inference import first, infers_shape
-from bridge.neutral.inference.known import as_dim, known_of
-from bridge.neutral.types import ANY, I64, Dim, Shape
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import I64
 from bridge.operators import (
     Builder,
     Node,
@@ -128,25 +127,3 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     counts = _counts(b, segments, number, rank)
     fill = b.like(0 if node.attributes["fill_mode"] == "ZERO" else limits.min, data)
     return b.where(counts.equal(0), fill, greatest)
-
-
-@infers_shape("EmbeddingBagOffsets", "EmbeddingBagPacked")
-def shape_of_bags(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """EmbeddingBagOffsets, EmbeddingBagPacked: a row of the table's shape for each offset, or for
-    each bag."""
-    bags = first(node, 2 if node.op == "EmbeddingBagOffsets" else 1).shape
-    return (ANY if bags is None else bags[0], *dims[1:])
-
-
-@infers_shape("EmbeddingSegmentsSum", "SegmentMax")
-def shape_of_segments(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """EmbeddingSegmentsSum, SegmentMax: a row for each segment, of which the input behind the
-    numbers says how many they are."""
-    at = 2 if node.op == "EmbeddingSegmentsSum" else 1
-    known, segments = known_of(node.input(at + 1)).parts, known_of(node.inputs[at]).ints
-    count: Dim = ANY
-    if known is not None:
-        count = as_dim(known[0])
-    elif node.input(at + 1) is None and segments:
-        count = segments[-1] + 1
-    return (count, *dims[1:])

@@ -14,7 +14,7 @@ from bridge.neutral.inference import (
 )
 from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.inference.dims import at_most, dim_product, rank_sum
-from bridge.neutral.inference.known import KnownValue, known_of, unknown
+from bridge.neutral.inference.known import known_of, unknown
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import (
     ANY,
@@ -22,6 +22,7 @@ from bridge.neutral.types import (
     I64_MAX,
     STRING,
     Dim,
+    KnownValue,
     Shape,
     TensorType,
     Type,

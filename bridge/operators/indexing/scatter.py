@@ -5,8 +5,8 @@ import numpy as np
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, knows
 from bridge.neutral.inference.constraints import contradiction
-from bridge.neutral.inference.known import KnownValue, known_of
-from bridge.neutral.types import BOOL, I32, Element
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import BOOL, I32, Element, KnownValue
 from bridge.operators import Builder, legalizes, ranked, ranks, required
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, if_taken, is_surely_filled
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data

@@ -4,11 +4,12 @@ import numpy as np
 
 from bridge.neutral.inference import constraints as must, first, infers_shape, knows, require
 from bridge.neutral.inference.dims import known_axes, rearranged, with_dim
-from bridge.neutral.inference.known import KnownValue, bounds, is_at_least_zero, known_of, unknown
+from bridge.neutral.inference.known import bounds, is_at_least_zero, known_of, unknown
 from bridge.neutral.types import (
     ANY,
     I64_MAX,
     Dim,
+    KnownValue,
     Shape,
     format_shape,
     high,
@@ -273,23 +274,6 @@ def _limits(node: Node, position: int) -> tuple[int | None, int | None, int | No
     if masked(node, "end_mask", position):
         stop = FAR if forward else -FAR
     return start, stop, step
-
-
-@infers_shape("StridedSlice")
-def shape_of_strided_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """StridedSlice: its masks say of each axis whether it is new, goes, stays, or is sliced."""
-    plan = strided_slice_plan(node)
-    if plan is None:
-        return None
-    result: list[Dim] = []
-    for kind, axis, position in plan:
-        if kind == "keep":
-            result.append(dims[axis])
-        elif kind == "new":
-            result.append(1)
-        elif kind == "slice":
-            result.append(sliced(dims[axis], *_limits(node, position)))
-    return tuple(result)
 
 
 @knows("StridedSlice")

@@ -2,7 +2,7 @@
 
 from bridge.neutral.types import BF16, F16, F32, Element
 from bridge.operators import Builder, Node, Result, Value, legalizes
-from bridge.operators.loops import Values, along
+from bridge.operators.bodies import Values, along
 
 
 @legalizes("Det", target="ir")

@@ -1,10 +1,7 @@
 """IR's GroupedMatMul, used in mixtures of experts."""
 
-from bridge.neutral.inference import first, infers, require
-from bridge.neutral.types import TensorType
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
-from bridge.operators.loops import Values, along
-from bridge.operators.matmul.matmul import product, swapped
+from bridge.operators.bodies import Values, along
 
 
 @legalizes("GroupedMatMul", target="onnx")
@@ -39,14 +36,3 @@ def _groups_with_rows(b: Builder, offsets: Value) -> Value:
     starts = b.concat(0, b.constant([0]), offsets[:-1])
     columns = (b.unsqueeze(v, 1) for v in (b.positions(offsets, 0), starts, offsets))
     return b.op("Compress", b.concat(1, *columns), starts < offsets, axis=0)
-
-
-@infers("GroupedMatMul")
-def infer_grouped_matmul(node: Node) -> list[TensorType]:
-    """GroupedMatMul: [rows, n], or [groups, rows, n]."""
-    x, weights = first(node), first(node, 1)
-    element, second = x.element or weights.element, swapped(weights.shape, True)
-    if x.shape is None or second is None:
-        return [TensorType(element, None)]
-    require(len(x.shape) in (2, 3) and len(second) == 3)
-    return [TensorType(element, product(x.shape, second[1:] if len(x.shape) == 2 else second))]

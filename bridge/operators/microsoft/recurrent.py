@@ -5,7 +5,7 @@ import numpy as np
 from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import F32, I64, TensorType, Type
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
-from bridge.operators.loops import Values
+from bridge.operators.bodies import Values
 from bridge.operators.recurrent.lstm import lstm_step
 from bridge.operators.recurrent.recurrent import (
     IR_GATES,

@@ -10,7 +10,7 @@ from bridge.neutral.arrays import zeros
 from bridge.neutral.inference import infers
 from bridge.neutral.types import BOOL, F32, F64, I64, STRING, TensorType, Type
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
-from bridge.operators.loops import Values, along
+from bridge.operators.bodies import Values, along
 from bridge.operators.ml.scores import (
     as_float,
     chosen,

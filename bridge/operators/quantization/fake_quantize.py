@@ -78,14 +78,15 @@ def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray, steps: i
     """`x` quantised to 8 bits and back. With fewer than 256 levels, the limits clip `x` first."""
     if not 0 < steps <= WIDEST:
         return None
-    symmetric = steps < WIDEST and steps % 2 == 0 and np.array_equal(low, -high)
+    weights = x.behind("Cast").constant is not None
+    symmetric = weights and steps < WIDEST and steps % 2 == 0 and np.array_equal(low, -high)
     element, first = (I8, -(steps // 2)) if symmetric else (U8, 0)
     levels = _levels(x, low, high, steps, first, (first, first + steps))
     if levels is None:
         return None
     if steps < WIDEST:
         x = b.min(b.max(x, b.constant(low)), b.constant(high))
-    return levels.of(b, "QuantizeDequantize", x, element)
+    return levels.of(b, "QuantizeDequantize", x, element, apart=not weights)
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,12 @@ class _Levels:
     zero_point: np.ndarray
     axis: int
 
-    def of(self, b: Builder, op: str, x: Value, element: Element) -> Value:
+    def of(self, b: Builder, op: str, x: Value, element: Element, **more: bool) -> Value:
         """An operator of `x`, scale and zero point."""
         form = () if self.axis == 0 else (-1,)
         scale = b.constant(self.scale.reshape(form), F32)
         zero_point = b.constant(self.zero_point.reshape(form), element)
-        return b.op(op, x, scale, zero_point, axis=self.axis or 1)
+        return b.op(op, x, scale, zero_point, axis=self.axis or 1, **more)
 
 
 def _levels(

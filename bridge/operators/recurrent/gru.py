@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.inference.known import known_of
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
-from bridge.operators.loops import Values
+from bridge.operators.bodies import Values
 from bridge.operators.recurrent import recurrent as layers
 
 

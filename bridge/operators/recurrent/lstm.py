@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
-from bridge.operators.loops import Values
+from bridge.operators.bodies import Values
 from bridge.operators.recurrent import recurrent as layers
 
 

@@ -17,7 +17,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, I32, I64
 from bridge.operators import Builder, Node, Refused, Value
-from bridge.operators.loops import Values, along
+from bridge.operators.bodies import Values, along
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """RNN of ONNX for IR."""
 
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
-from bridge.operators.loops import Values
+from bridge.operators.bodies import Values
 from bridge.operators.recurrent import recurrent as layers
 
 

@@ -11,7 +11,7 @@ from math import isqrt
 
 from bridge.neutral.types import I64, Dim, high
 from bridge.operators import Builder, Value
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 
 FEW = 8
 """The largest number of elements for which the stable TopK is fast enough."""

@@ -9,7 +9,6 @@ from bridge.neutral.inference.dims import with_dim
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import (
     ANY,
-    F32,
     UNKNOWN,
     Dim,
     OptionalType,
@@ -46,12 +45,6 @@ def infer_sequence_construct(node: Node) -> list[Type]:
     """SequenceConstruct: a sequence with the joined type of all inputs."""
     types: list[Any] = [value.type for value in node.operands]
     return [SequenceType(reduce(_joined, types))]
-
-
-@infers("SequenceEmpty")
-def infer_sequence_empty(node: Node) -> list[Type]:
-    """SequenceEmpty: a sequence of tensors of `dtype` (default: f32)."""
-    return [SequenceType(TensorType(node.attributes.get("dtype") or F32))]
 
 
 @infers("SequenceInsert")
@@ -118,17 +111,3 @@ def _sizes(split: Value) -> set[int]:
         filled = zeros.attributes.get("value")
         return {0 if filled is None else int(filled.array().item())}
     return set(known_of(operand_of(size, "Expand") or split).ints or ())
-
-
-@infers("ConcatFromSequence")
-def infer_concat_from_sequence(node: Node) -> list[Type]:
-    """ConcatFromSequence: the shape of the elements with an unknown size at `axis`. The axis may be
-    new."""
-    item = _item(node)
-    if not isinstance(item, TensorType) or item.shape is None:
-        return [TensorType(item.element if isinstance(item, TensorType) else None)]
-    if node.attributes["new_axis"]:
-        axis = place(node.attributes["axis"], len(item.shape) + 1)
-        return [TensorType(item.element, (*item.shape[:axis], ANY, *item.shape[axis:]))]
-    axis = place(node.attributes["axis"], len(item.shape))
-    return [TensorType(item.element, with_dim(item.shape, axis, ANY))]

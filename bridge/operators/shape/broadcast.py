@@ -16,15 +16,20 @@ from bridge.neutral.inference import (
     require,
 )
 from bridge.neutral.inference.dims import dim_product, dim_sum
-from bridge.neutral.inference.known import (
+from bridge.neutral.inference.known import as_dim, is_at_least_zero, known_of, unknown
+from bridge.neutral.types import (
+    ANY,
+    F32,
+    Dim,
     KnownValue,
     Part,
-    as_dim,
-    is_at_least_zero,
-    known_of,
-    unknown,
+    Shape,
+    TensorType,
+    Type,
+    broadcast,
+    differ,
+    meet_dim,
 )
-from bridge.neutral.types import ANY, F32, Dim, Shape, TensorType, Type, broadcast, differ, meet_dim
 from bridge.operators import Builder, Node, Value
 from bridge.operators.guarding import SafeInputs, Unsafe, go_together, guards, if_taken, pick
 

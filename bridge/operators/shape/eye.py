@@ -1,8 +1,7 @@
 """Eye, EyeLike and Trilu: matrices that depend on the distance from the diagonal."""
 
-from bridge.neutral.inference import constraints as must, infers
-from bridge.neutral.inference.known import as_dim, known_of
-from bridge.neutral.types import ANY, BOOL, STRING, Shape, TensorType, Type
+from bridge.neutral.inference import constraints as must
+from bridge.neutral.types import BOOL, STRING
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, required
 
 
@@ -57,17 +56,6 @@ def trilu(b: Builder, node: Node) -> Value | None:
     if x.element is BOOL:
         return x & keep
     return b.where(keep, x, 0)
-
-
-@infers("Eye")
-def infer_eye(node: Node) -> list[Type]:
-    """Eye: [batch…, rows, columns]."""
-    batch: Shape = () if node.input(3) is None else known_of(node.inputs[3]).dims
-    if batch is None:
-        return [TensorType(node.attributes["output_type"])]
-    sides = tuple(known_of(value).parts for value in node.inputs[:2])
-    dims = tuple(ANY if s is None else as_dim(s[0]) for s in sides)
-    return [TensorType(node.attributes["output_type"], (*batch, *dims))]
 
 
 must.hold("EyeLike", must.has_rank(2, 2))

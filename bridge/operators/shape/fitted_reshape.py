@@ -5,50 +5,60 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bridge.neutral.inference.dims import known_axes
-from bridge.neutral.inference.known import KnownValue, as_dim, known_of
-from bridge.neutral.types import ANY, Dim
-from bridge.operators import Builder, Node, Value
+from bridge.neutral.inference.known import as_dim, known_of
+from bridge.neutral.types import ANY, Dim, KnownValue
+from bridge.operators import Builder, Node, Value, required
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, is_known_size, resized, zero_for
 
 
 @guards("Reshape")
 def _reshape(b: Builder, node: Node, counts: Value) -> SafeInputs:
     """Reshape: as many elements as the shape has."""
-    data, target = node.inputs[:2]
-    assert data is not None and target is not None
-    known = known_of(target).parts
-    copies = not node.attributes["allowzero"]
-    shape = data.shape
+    data, target = required(node, 0, 1)
+    known, copies = known_of(target).parts, not node.attributes["allowzero"]
     if known == (-1,):
         return None
-    if shape is not None and known is not None and fits(shape, known, copies):
-        if not copies or not _copies_another(shape, known):
-            return None
-        if -1 in known:
-            raise Unsafe("a size of its output may be 0, and another one is inferred")
-        # In the shape that it has by then, each 0 copies a 0.
-        return [b.op("Reshape", data, target, allowzero=True), target]
-    if known is not None and known.count(-1) == 1:
-        others = [dim for dim in known if dim != -1]
-        if not all(map(_is_filled, others)) or data.element is None:
-            raise Unsafe("its input may not fit the shape of its output")
-        each = math.prod(dim for dim in others if isinstance(dim, int))
-        return None if each == 1 else [_in_rows(b, data, each), target]
-    rank = target.shape[0] if target.shape is not None and len(target.shape) == 1 else None
-    if data.element is None or not isinstance(rank, int):
+    if data.shape is not None and known is not None and fits(data.shape, known, copies):
+        return _copied(b, data, target, known) if copies else None
+    rank = known_of(target).length
+    if data.element is None or rank is None:
         raise Unsafe("data decide the rank of its output")
     sizes = known or (None,) * rank
-    if None in sizes and all(size is None or _is_filled(size) for size in sizes):
-        # A size of the output that is not known may get any value.
-        each = math.prod(size for size in sizes if isinstance(size, int))
-        spare = [size if isinstance(size, int) else 1 for size in sizes]
-        spare[sizes.index(None)] = -1
-        safe = b.where(counts, b.as_i64(target), spare)
-        return [data if each == 1 else _in_rows(b, data, each), safe]
-    if known is None or any(dim in (None, 0, -1) for dim in known):
+    free = [place for place, size in enumerate(sizes) if size in (None, -1)]
+    if free:
+        return _with_free_size(b, data, target, sizes, free, counts)
+    if 0 in sizes:
         raise Unsafe("its input may not fit the shape of its output")
     size = b.op("ReduceProd", b.as_i64(target), [0], keepdims=True)
     return [_of_size(b, data, size), target]
+
+
+def _copied(b: Builder, data: Value, target: Value, known: KnownValue) -> SafeInputs:
+    """The data fit a target whose zeros copy sizes. A size of the target may turn out to be 0."""
+    if not _copies_another(data.dims, known):
+        return None
+    if -1 in known:
+        raise Unsafe("a size of its output may be 0, and another one is inferred")
+    # In the shape that it has by then, each 0 copies a 0.
+    return [b.op("Reshape", data, target, allowzero=True), target]
+
+
+def _with_free_size(
+    b: Builder, data: Value, target: Value, sizes: KnownValue, free: list[int], counts: Value
+) -> SafeInputs:
+    """A size that is inferred, or not known, takes all elements; the other known ones divide their
+    number."""
+    fixed = [size for place, size in enumerate(sizes) if place not in free]
+    if not all(map(_is_filled, fixed)) or (-1 in sizes and len(free) > 1):
+        raise Unsafe("its input may not fit the shape of its output")
+    each = math.prod(size for size in fixed if isinstance(size, int))
+    if -1 not in sizes:
+        spare = [size if isinstance(size, int) else 1 for size in sizes]
+        spare[free[0]] = -1
+        target = b.where(counts, b.as_i64(target), spare)
+    elif each == 1:
+        return None
+    return [data if each == 1 else _in_rows(b, data, each), target]
 
 
 def fits(dims: Sequence[Dim], target: KnownValue, copies: bool) -> bool:

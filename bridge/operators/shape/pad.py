@@ -6,9 +6,9 @@ import numpy as np
 
 from bridge.neutral.inference import constraints as must, infers_shape
 from bridge.neutral.inference.dims import dim_sum, known_axes, with_dim
-from bridge.neutral.inference.known import KnownValue, known_of, unknown
+from bridge.neutral.inference.known import known_of, unknown
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import ANY, BOOL, I64, I64_MAX, U8, Dim, Shape, differ
+from bridge.neutral.types import ANY, BOOL, I64, I64_MAX, U8, Dim, KnownValue, Shape, differ
 from bridge.operators import Builder, Node, Result, Value, legalizes, ranked, reads, required
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, with_at_least
 from bridge.operators.indexing.slice import element_of

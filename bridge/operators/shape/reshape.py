@@ -9,7 +9,6 @@ from bridge.neutral.inference import (
     infers,
     infers_shape,
     knows,
-    require,
 )
 from bridge.neutral.inference.dims import (
     axis_of,
@@ -19,13 +18,14 @@ from bridge.neutral.inference.dims import (
     known_axes,
     rearranged,
 )
-from bridge.neutral.inference.known import KnownValue, as_dim, known_of, unknown
+from bridge.neutral.inference.known import as_dim, known_of, unknown
 from bridge.neutral.types import (
     ANY,
     F32,
     I64_MAX,
     Dim,
     Element,
+    KnownValue,
     Shape,
     TensorType,
     Type,
@@ -33,7 +33,7 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, reads, required
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 
 
 @legalizes("Shape", target="ir")
@@ -401,9 +401,10 @@ def shape_of_unsqueezed(node: Node, dims: tuple[Dim, ...]) -> Shape:
     axes = known_axes(node.inputs[1], rank)
     if axes is None:
         return unknown(rank)
-    require(len(set(axes)) == count)
-    old = iter(dims)
-    return tuple(1 if i in axes else next(old) for i in range(rank))
+    shape = list(dims)
+    for axis in sorted(axes):
+        shape.insert(axis, 1)
+    return tuple(shape)
 
 
 @infers("Transpose")
@@ -416,7 +417,6 @@ def infer_transpose(node: Node) -> list[Type]:
     if not perm:
         known = node.input(1) is None or perm is not None
         return [TensorType(data.element, data.shape[::-1] if known else unknown(data.rank))]
-    require(sorted(perm) == list(range(len(data.shape))))
     return [TensorType(data.element, tuple(data.shape[axis] for axis in perm))]
 
 

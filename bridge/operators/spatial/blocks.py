@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from bridge.neutral.inference import constraints as must, first, infers, infers_shape, require
+from bridge.neutral.inference import constraints as must, infers_shape, require
 from bridge.neutral.inference.dims import dim_product
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import ANY, Dim, Shape, TensorType, Type, is_static
+from bridge.neutral.types import ANY, Dim, Shape, is_static
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, ranks, required
 
 
@@ -193,17 +193,6 @@ def shape_of_space(node: Node, dims: tuple[Dim, ...]) -> Shape:
     batch, depth, *spatial = dims
     channels = _divided(depth, size ** len(spatial))
     return (batch, channels, *(dim_product((d, size)) for d in spatial))
-
-
-@infers("ExtractImagePatches")
-def infer_extract_image_patches(node: Node) -> list[Type]:
-    """ExtractImagePatches: [batch, channels * size of a patch, rows, columns] of patches."""
-    data = first(node)
-    if data.shape is None:
-        return [TensorType(data.element, (ANY,) * 4)]
-    batch, channels, *space = data.shape
-    depth = dim_product((channels, math.prod(node.attributes["sizes"])))
-    return [TensorType(data.element, (batch, depth, *_patches(node, space)))]
 
 
 def whole_blocks(node: Node) -> must.Constraints:

@@ -329,14 +329,6 @@ def shape_of_resized(node: Node, dims: tuple[Dim, ...]) -> Shape:
     return resized(dims, axes, scales, sizes if stretched else None)
 
 
-@infers_shape("Upsample")
-def shape_of_upsampled(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """Upsample (7 to 9): a scale for each axis."""
-    scales = known_of(node.input(1)).array
-    require(scales is None or len(scales) == len(dims))
-    return resized(dims, list(range(len(dims))), scales, None)
-
-
 # Constraints on the inputs ------------------------------------------------------------------------
 
 

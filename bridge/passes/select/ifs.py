@@ -14,9 +14,9 @@ from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import ANY, STRING, Shape, TensorType, format_shape
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
+from bridge.passes.select.named_sizes import NamedSizes, same_shape
 from bridge.passes.select.pick import pick, wider
 from bridge.passes.select.safe import steps_of, take_steps
-from bridge.passes.select.sizes import NamedSizes, same_shape
 
 
 def select_branches(model: Model, context: Context) -> None:

@@ -11,7 +11,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Invariant, Yield
 from bridge.passes.fold import FOLD
 from bridge.passes.sequences.bodies import BodyLowering
-from bridge.passes.sequences.branches import Exit
+from bridge.passes.sequences.branch_shapes import Exit
 from bridge.passes.sequences.form import Fails, Form
 from bridge.passes.sequences.join import common
 from bridge.passes.sequences.tensors import Open, TensorForm

@@ -27,7 +27,7 @@ from bridge.neutral.types import (
 from bridge.operators import Refused
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
-from bridge.passes.sequences.boundary import input_form, shape_of, write_boundary
+from bridge.passes.sequences.compound_boundary import input_form, shape_of, write_boundary
 from bridge.passes.sequences.form import is_compound
 from bridge.passes.sequences.restore import from_parts, to_parts
 from bridge.records.boundary import BoundaryRecord, BoundaryValue

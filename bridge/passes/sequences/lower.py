@@ -11,10 +11,10 @@ from bridge.neutral.inference import infer
 from bridge.neutral.ports import Sliced
 from bridge.neutral.rewrite import Rewriter
 from bridge.operators import Refused
-from bridge.passes.sequences.branches import Branches
+from bridge.passes.sequences.branch_shapes import Branches
+from bridge.passes.sequences.compound_loops import lower_loop
 from bridge.passes.sequences.form import Form, is_compound
 from bridge.passes.sequences.ifs import lower_if
-from bridge.passes.sequences.loops import lower_loop
 from bridge.passes.sequences.maybe import content_for
 from bridge.passes.sequences.open_operators import has_open_rank, lower_open
 from bridge.passes.sequences.operators import LOWERED

@@ -8,7 +8,7 @@ from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import fold_graph
 from bridge.passes.sequences.appended import stack_appended
-from bridge.passes.sequences.boundary import enter_model, leave_model
+from bridge.passes.sequences.compound_boundary import enter_model, leave_model
 from bridge.passes.sequences.joined import join_extended
 from bridge.passes.sequences.lower import Lowering
 

@@ -14,7 +14,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import TensorType, broadcast
 from bridge.operators import Refused
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 from bridge.passes.ranks import opens_rank
 from bridge.passes.sequences.form import Form
 from bridge.passes.sequences.open_shapes import on_shapes

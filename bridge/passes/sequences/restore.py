@@ -19,7 +19,7 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 from bridge.passes.applies import applies, rewrites
 from bridge.passes.context import Context
 from bridge.records.boundary import BOUNDARY, CONSTANTS, BoundaryRecord, BoundaryValue

@@ -11,7 +11,7 @@ from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, Dim, Element, Shape
 from bridge.operators import Refused
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 from bridge.operators.ir_texts import format_shape
 
 

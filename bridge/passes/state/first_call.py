@@ -13,71 +13,90 @@ runs both models.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from bridge.errors import UsageError
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, Target
 from bridge.neutral.clone import clone_node
 from bridge.neutral.graph import Body, Graph, Node, Value, names_of_outputs
 from bridge.neutral.inference.computed import is_random
 from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import BOOL
+from bridge.passes.state.names import PAST
 from bridge.records.state import FirstCall, Kept
 
 
-def decide_by_state(
-    graph: Graph,
-    pairs: dict[Value, Value],
-    starts: dict[Value, Value],
-    caches: Collection[Value],
-    front: Builder,
-    b: Builder,
-    one_decoder: bool,
-) -> list[FirstCall]:
-    """Removes inputs that say whether there are states, in place.
+@dataclass(frozen=True, eq=False)
+class StartedStates:
+    """States of a graph that become variables. `after` maps each state before a call to the state
+    after it, and `starts` to its first value, which nodes of `front` compute. Nodes of `behind`
+    may read the variables."""
 
-    `pairs` maps each state before a call to the state after it. `starts` has the start of each
-    state, made by `front`. Both change for states that the first call sets once and for all.
-    `caches` are the states whose names say so. An input that chooses whether to read another state
-    may mean something else, as to begin anew. `b` adds nodes behind the states. With `one_decoder`
-    only the branch of later calls stays.
-    UsageError if that is not possible.
+    graph: Graph
+    after: dict[Value, Value]
+    starts: dict[Value, Value]
+    front: list[Node]
+    behind: list[Node]
+
+
+def decide_by_state(states: StartedStates, target: Target, one_decoder: bool) -> list[FirstCall]:
+    """Removes inputs that say whether there are states, in place. The first call may set states
+    once and for all: `states` then has the computed start, and each is its own next state. With
+    `one_decoder` only the branch of later calls stays.
+
+    Raises UsageError if there is no such input, but one decoder is wanted.
     """
-    found = []
-    outputs = dict(zip(graph.outputs, names_of_outputs(graph), strict=True))
-    empty = {state: start.dims.index(0) for state, start in starts.items() if 0 in start.dims}
-    for flag in [value for value in graph.inputs if value.element is BOOL]:
-        ifs = [node for node in graph.nodes if flag in node.inputs]
-        side = later_branch(graph, flag, pairs)
-        if side is None:
-            continue
-        read = [value for node in ifs for value in node.captures(node.bodies[side]).values()]
-        state = next((value for value in read if value in empty and value in caches), None)
-        if state is None:
-            continue
-        if one_decoder:
-            name, says = "", b.constant(side == 0)
-        else:
-            name, says = state.name, b.op(("Greater", "Equal")[side], b.op("Size", state), 0)
-        kept: dict[str, Kept] = {}
-        once: list[Value] = []
-        for node in ifs:
-            node.inputs[0] = says
-            kept |= _keep_states(node, node.bodies[side], pairs, outputs)
-            waits = {one: after for one, after in pairs.items() if one is not state}
-            once += _compute_once(graph, node, side, waits, starts, front)
-            if one_decoder:
-                _require_computed_once(node, node.bodies[side], pairs, once)
-        pairs |= {one: one for one in once}
-        at = {one.name: axis for one, axis in (empty | {one: _open(one) for one in once}).items()}
-        graph.inputs.remove(flag)
-        found.append(FirstCall(flag.name, side == 0, name, at, [one.name for one in once], kept))
+    empty = {one: start.dims.index(0) for one, start in states.starts.items() if 0 in start.dims}
+    flags = [value for value in states.graph.inputs if value.element is BOOL]
+    calls = (_decided(states, flag, empty, target, one_decoder) for flag in flags)
+    found = [call for call in calls if call is not None]
     if one_decoder and not found:
         raise UsageError(
             "`one_decoder` is for a merged decoder: an input says whether there are states, and "
             "one branch of an If on it reads them"
         )
     return found
+
+
+def _decided(
+    states: StartedStates,
+    flag: Value,
+    empty: Mapping[Value, int],
+    target: Target,
+    one_decoder: bool,
+) -> FirstCall | None:
+    """What the first call alone does, if a flag says whether there are states. The branch of later
+    calls reads a cache, as its name says, that starts `empty` along an axis. An input that chooses
+    whether to read another state may mean something else, as to begin anew."""
+    graph, pairs = states.graph, states.after
+    side = later_branch(graph, flag, pairs)
+    if side is None:
+        return None
+    ifs = [node for node in graph.nodes if flag in node.inputs]
+    read = [value for node in ifs for value in node.captures(node.bodies[side]).values()]
+    state = next((value for value in read if value in empty and PAST.match(value.name)), None)
+    if state is None:
+        return None
+    b = Builder(states.behind, target=target)
+    if one_decoder:
+        name, says = "", b.constant(side == 0)
+    else:
+        name, says = state.name, b.op(("Greater", "Equal")[side], b.op("Size", state), 0)
+    outputs = dict(zip(graph.outputs, names_of_outputs(graph), strict=True))
+    kept: dict[str, Kept] = {}
+    once: list[Value] = []
+    for node in ifs:
+        node.inputs[0] = says
+        kept |= _keep_states(node, node.bodies[side], pairs, outputs)
+        once += _compute_once(states, node, side, state)
+        if one_decoder:
+            _require_computed_once(node, node.bodies[side], pairs, once)
+    pairs |= {one: one for one in once}
+    axes = {**empty, **{one: _open(one) for one in once}}
+    at = {one.name: axis for one, axis in axes.items()}
+    graph.inputs.remove(flag)
+    return FirstCall(flag.name, side == 0, name, at, [one.name for one in once], kept)
 
 
 def later_branch(graph: Graph, flag: Value, states: Collection[Value]) -> int | None:
@@ -138,21 +157,15 @@ def _require_computed_once(
             )
 
 
-def _compute_once(
-    graph: Graph,
-    node: Node,
-    later: int,
-    pairs: Mapping[Value, Value],
-    starts: dict[Value, Value],
-    b: Builder,
-) -> list[Value]:
-    """Takes states out of an If. The branch of later calls keeps such a state, and the other branch
-    computes it from the model's inputs alone. The answer is these states. Each starts with the
-    computed value."""
+def _compute_once(states: StartedStates, node: Node, later: int, asked: Value) -> list[Value]:
+    """Takes states out of an If, other than the one that decides it. The branch of later calls
+    keeps such a state, and the other branch computes it from the model's inputs alone. The answer
+    is these states. Each starts with the computed value."""
+    graph, starts, b = states.graph, states.starts, Builder(states.front)
     first, found = node.bodies[1 - later], []
     used = {value for other in graph.nodes for value in other.inputs}
-    for state, after in pairs.items():
-        if after not in node.outputs or after in used or not state.dims:
+    for state, after in states.after.items():
+        if state is asked or after not in node.outputs or after in used or not state.dims:
             continue
         place = node.outputs.index(after)
         made, kept = (node.bodies[index].given(place) for index in (1 - later, later))

@@ -12,7 +12,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import I32, TensorType, with_symbols
-from bridge.options.suggestions import unknown
 from bridge.passes.context import Context
 from bridge.passes.state.exchange import (
     assign_variable,
@@ -21,11 +20,11 @@ from bridge.passes.state.exchange import (
     take_variables,
     that_may_be_empty,
 )
-from bridge.passes.state.first_call import decide_by_state
+from bridge.passes.state.first_call import StartedStates, decide_by_state
 from bridge.passes.state.followers import compute_places, follow_one_another, tell_places
-from bridge.passes.state.names import PAST, may_follow, pairs_of, suggested
+from bridge.passes.state.names import may_follow, pairs_of, suggested
 from bridge.passes.state.starts import sequences_of, sized, sizes_alike, start_of
-from bridge.passes.state.types import note_types, restore_types
+from bridge.passes.state.variable_types import note_types, restore_types
 from bridge.passes.state.variables import known_start
 from bridge.records.state import (
     BEAMS,
@@ -36,6 +35,7 @@ from bridge.records.state import (
     StatefulRecord,
     SymbolicPair,
 )
+from bridge.suggestions import unknown
 
 
 def make_stateful(model: Model, context: Context) -> None:
@@ -112,19 +112,14 @@ def _become_variables(
     """Reads each state from a variable, which gets the next state; `left` are the other inputs.
     Returns what the first call alone does."""
     graph, target = model.graph, context.target
-    front: list[Node] = []
-    said: list[Node] = []
-    starts: dict[Value, Value] = {}
+    states = StartedStates(graph, values, {}, [], [])
+    front, starts = states.front, states.starts
     alike, equal = sizes_alike(graph), sizes_alike(graph, broadcast=False)
     for state in values:
         state.type = state.declared = sized(state, equal)
         b, tensor = Builder(front, state.name, target), model.defaults.pop(state, None)
         starts[state] = b.tensor(tensor) if tensor is not None else start_of(state, left, alike, b)
-    caches = {state for state in values if PAST.match(state.name)}
-    first_calls = decide_by_state(
-        graph, values, starts, caches, Builder(front), Builder(said, target=target),
-        context.options.get("one_decoder", False),
-    )  # fmt: skip
+    first_calls = decide_by_state(states, target, context.options.get("one_decoder", False))
     # All beams of a text share the states that its first call sets once and for all.
     once = {name for call in first_calls for name in call.once}
     for pair, state in zip(made, values, strict=True):
@@ -132,7 +127,7 @@ def _become_variables(
         read_variable(b, pair.variable, starts[state], state, chosen)
     for pair, after in zip(made, values.values(), strict=True):
         assign_variable(Builder(graph.nodes, pair.output, target), pair.variable, after)
-    graph.prepend([*front, *said])
+    graph.prepend([*front, *states.behind])
     return first_calls
 
 

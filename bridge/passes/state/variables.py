@@ -37,7 +37,7 @@ from bridge.passes.state.exchange import (
     that_may_be_empty,
     variable_attributes,
 )
-from bridge.passes.state.types import note_types, restore_types
+from bridge.passes.state.variable_types import note_types, restore_types
 from bridge.passes.uses import Uses
 from bridge.records.state import STATE, StatePair
 

@@ -1,15 +1,15 @@
 """Replaces nodes by the one node that they were in the ONNX model from which an IR was made.
 
-The IR's record names that node (`bridge.neutral.provenance`). The record is a hint. It is used only
+The IR's record names that node (`bridge.neutral.extras`). The record is a hint. It is used only
 if expanding the ONNX node for IR again gives exactly the present nodes."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
+from bridge.neutral.extras import Provenance
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.match import ValuePair
-from bridge.neutral.provenance import Provenance
 from bridge.operators.spelling import choose
 from bridge.passes.fake_quantize import fake_quantize
 from bridge.passes.legalize import Legalizer

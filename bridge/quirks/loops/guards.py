@@ -10,7 +10,7 @@ from bridge.neutral.ports import Carried, Stacked, Yield, outer_input
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.tensor import are_equal
 from bridge.neutral.types import is_static
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 from bridge.operators.control.idle import initial_states, shape_of_nothing
 from bridge.operators.control.loop_builder import is_positive, scalar
 from bridge.passes.uses import Uses

@@ -7,7 +7,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant, Iteration, Yield
 from bridge.neutral.rewrite import ValueUses, replace_values
 from bridge.neutral.types import STRING, Interval, is_static
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 from bridge.operators.control.loop_builder import LoopBuilder, iteration_number
 from bridge.passes.uses import Uses
 from bridge.quirks.growth import Change, Growth

@@ -15,7 +15,7 @@ from bridge.neutral.ports import (
     Stacked,
 )
 from bridge.neutral.types import I64, TensorType
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
 
 ENDLESS = 2**31 - 1

@@ -11,7 +11,7 @@ from bridge.neutral.clone import clone_node
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import I64, is_static
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 from bridge.operators.control.loop_builder import is_positive, scalar
 from bridge.quirks.loops.gpu.kinds import computed_conditions, known_trips
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import bridge
 from bridge.errors import UsageError
 from bridge.files import companion, stamp_of
 from bridge.files.kinds import LEAVE, Kind
@@ -64,13 +63,15 @@ def _identity(path: Path) -> tuple[int, int] | None:
 def _data(models: Sequence[Path], replaced: Iterable[str]) -> Iterator[Path]:
     """The files that models are read from. A model is loaded to know them only if one may be in
     the places: data are in the folder of their model."""
+    from bridge.library.api import load
+
     around = {folder for place in replaced for folder in Path(place).parents}
     for model in models:
         if model.suffix.lower() == ".xml":
             yield companion(model)
         if not around.isdisjoint((_real(model.parent), _real(model).parent)):
             with suppress(Exception):  # The command itself reports the error in the model.
-                yield from map(Path, bridge.load(model).files)
+                yield from map(Path, load(model).files)
 
 
 def _real(path: Path) -> Path:

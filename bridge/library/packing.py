@@ -21,7 +21,7 @@ from bridge.library.label_codec import maps_of, places_of, words_at
 from bridge.limits import limited, read_limits
 from bridge.neutral.arrays import zeros
 from bridge.neutral.types import size_of
-from bridge.options.suggestions import keywords
+from bridge.options.keywords import keywords
 from bridge.records.boundary import (
     BOUNDARY,
     CONSTANTS,

@@ -24,10 +24,10 @@ from bridge.neutral.types import (
     low,
     without_sizes,
 )
-from bridge.options.suggestions import unknown
 from bridge.passes.applies import applies
 from bridge.passes.context import Context
 from bridge.records.boundary import CONSTANTS
+from bridge.suggestions import unknown
 from bridge.vocabulary.elements import BY_IR
 
 
