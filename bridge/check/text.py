@@ -134,7 +134,9 @@ def _outputs(report: CheckReport) -> list[str]:
     reach = [f"sizes up to {inputs.largest_size}"] if inputs.largest_size else []
     most = max(inputs.most_iterations.values(), default=0)
     reach += [f"up to {amount(most, 'iteration')}"] if most else []
-    on = f"on {amount(len(inputs.cases), 'input')} ({'; '.join(allowed)})"
+    compared, every = len({one.case for one in report.verdict.comparisons}), len(inputs.cases)
+    some = f"{compared} of " * (compared < every)
+    on = f"on {some}{amount(every, 'input')} ({'; '.join(allowed)})"
     within = [one for one in results if one.state == NOISE]
     lines = [f"outputs: {len(names)} equal {on}; {_worst(results)}"]
     if wrong:

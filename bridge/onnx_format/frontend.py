@@ -16,13 +16,14 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.signature import impropriety
 from bridge.neutral.symbols import mark_shared_symbols
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import ANY, STRING, TensorType, Type, with_dims
+from bridge.neutral.types import ANY, STRING, UNKNOWN, Type, with_dims
 from bridge.onnx_format import text
 from bridge.onnx_format.attributes import keep_attribute, neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.functions import Functions, inline
+from bridge.onnx_format.notes import dims_of
 from bridge.onnx_format.opsets import IMPLIED, read_opsets
 from bridge.onnx_format.order import Unordered, in_order
 from bridge.onnx_format.proto_node import ProtoNode, taken_apart
@@ -146,6 +147,10 @@ class OnnxReader:
         scope.extras = self.survey.extras
         graph = self.graph(proto.graph, scope, model)
         model.graph = graph
+        for value, name in zip(graph.outputs, graph.output_names, strict=True):
+            dims = dims_of(self.survey.types.get(name, UNKNOWN))
+            if dims is not None and None not in dims and dims_of(value.type) != dims:
+                self.survey.notes.setdefault(name, {})["shape"] = dims
         if self.repeated:
             model.notes.append(
                 f"initializers of bodies repeat those around them, first {self.repeated[0]}; they "

@@ -10,7 +10,7 @@ one of the branches is for a model with other inputs, and the declared ranks tel
 from collections.abc import Iterable
 
 from bridge.neutral.dataflow import Facts
-from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.graph import Body, Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer
 from bridge.neutral.inference.control import enter
 from bridge.neutral.ports import Carried
@@ -142,11 +142,17 @@ def changes_rank(loop: Node, value: Value, port: Carried) -> bool:
 
 
 def tell_believed(model: Model, context: Context) -> bool:
-    """Notes the ranks that the file alone gives."""
+    """Reports the ranks that nothing but the file gives."""
+    outputs = dict(zip(model.graph.outputs, names_of_outputs(model.graph), strict=True))
     for node in model.graph.walk():
         for value in node.outputs:
-            if value.believed:
-                context.report.notes.append(
-                    f'believed: output "{value.name}" has rank {value.rank}, as declared {node.op}'
+            if value.believed and value in outputs:
+                context.report.believed.append(
+                    f'output "{outputs[value]}" has rank {value.rank}, as declared; '
+                    "`output_ranks` changes it"
+                )
+            elif value.believed:
+                context.report.believed.append(
+                    f'"{value.name}" has rank {value.rank}, as declared for {node!r}'
                 )
     return False

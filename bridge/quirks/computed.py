@@ -104,12 +104,7 @@ def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
     if vector is None and node.op == "Squeeze" and result.rank is not None:
         dims = b.op("Shape", node.operand(0))
         kept = b.op("Compress", dims, ~dims.equal(b.constant(1)), axis=0)
-        return b.op(
-            "Reshape",
-            node.operand(0),
-            b.op("Reshape", kept, [result.rank], allowzero=True),
-            allowzero=True,
-        )
+        return _reshaped(b, node.operand(0), kept, result.rank, True)
     if result.rank is None or vector is None or not vector.rank or isinstance(vector.dims[-1], int):
         return None
     length, rank = len(result.dims), vector.rank
@@ -129,9 +124,21 @@ def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
         length = -length
     if (rank > 1 and length == 0) or (node.op in REDUCTIONS and result.rank == 0):
         return None  # A reduction along no axis may be one along all.
+    if node.op == "Reshape" and rank == 1:
+        return _reshaped(b, node.operand(0), vector, length, node.attributes["allowzero"])
     sizes = [0] * (rank - 1) + [length]
     known = b.op("Reshape", vector, sizes, allowzero=length == 0)
     return b.op(node.op, *node.inputs[:at], known, **node.attributes)
+
+
+def _reshaped(b: Builder, x: Value, sizes: Value, rank: int, allowzero: bool) -> Value:
+    """A Reshape that fails if there is another number of sizes. OpenVINO looks at no target of less
+    than two sizes, so it gets ones behind it."""
+    if rank < 2:
+        sizes = b.op("Concat", sizes, [1] * (2 - rank), axis=0)
+    sizes = b.op("Reshape", sizes, [max(rank, 2)], allowzero=True)
+    y = b.op("Reshape", x, sizes, allowzero=allowzero)
+    return y if rank > 1 else b.op("Reshape", y, [-1] * rank)
 
 
 # OpenVINO does not infer the rank of the results, though it knows the number of axes. The CPU

@@ -329,6 +329,14 @@ def shape_of_resized(node: Node, dims: tuple[Dim, ...]) -> Shape:
     return resized(dims, axes, scales, sizes if stretched else None)
 
 
+@infers_shape("Upsample")
+def shape_of_upsampled(node: Node, dims: tuple[Dim, ...]) -> Shape:
+    """Upsample: a scale for each axis."""
+    scales = known_of(node.input(1)).array
+    require(scales is None or len(scales) == len(dims))
+    return resized(dims, range(len(dims)), scales, None)
+
+
 # Constraints on the inputs ------------------------------------------------------------------------
 
 
