@@ -185,6 +185,8 @@ def quirks() -> Iterator[str]:
             yield f"- [`{quirk.name}`](../bridge/quirks/{quirk.file})"
             holds = f" {quirk.holds}" if isinstance(quirk, Clause) else ""
             yield f"  ({quirk.releases}{option}):{holds} {quirk.symptom}{issue}"
+            if quirk.model:
+                yield f"  - Shows in a published model, as an error: {quirk.model}."
             yield f"  - Fires: {quirk.fires}"
             yield f"  - Safe: {quirk.safe}"
             if found := counted.said(quirk):

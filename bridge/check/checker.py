@@ -183,6 +183,7 @@ def _of_suite(report: CheckReport, suite: Suite) -> CheckReport:
             Version(one.label, one.path, one.engine, one.files) for one in suite.variants
         ),
         failures=tuple(one.text for one in suite.failures),
+        unopened=suite.unopened,
         told=suite.told,
         notes=suite.notes,
         device=suite.device,

@@ -23,6 +23,7 @@ _FIRST = 8  # elements of an input that are shown
 def as_json(report: CheckReport) -> Json:
     """The report in lists, dictionaries, numbers and text. Numbers that JSON lacks are text:
     `inf`, `-inf` and `nan`."""
+    met = report.inputs.met
     tolerances, sites, found = report.tolerances, report.branches.sites, report.diagnosis
     data: Json = _plain(
         {
@@ -59,6 +60,10 @@ def as_json(report: CheckReport) -> Json:
                 "iterations": max(report.inputs.most_iterations.values(), default=0),
                 "size": report.inputs.largest_size,
             },
+            "situations": [
+                {"where": one.where, "kind": one.kind, "text": one.text, "input": met.get(number)}
+                for number, one in enumerate(report.inputs.situations)
+            ],
             "saved": report.saved,
             "reduced": None if found.reduced is None else _reduced(found.reduced),
             "tried": report.inputs.tried,

@@ -45,6 +45,12 @@ _WHOLE = frozenset({"Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Where", "C
 _SELECTING = frozenset({"Abs", "Clip", "Concat", "Max", "Min", "Neg", "Relu", "Trilu", "Where"})
 """Operators that round no number, beside those that keep elements."""
 
+_CHOOSING = frozenset(
+    {"ArgMax", "ArgMin", "TopK", "ir::TopK", "Hardmax", "NonMaxSuppression", "Unique"}
+    | {f"ai.onnx.ml::TreeEnsemble{kind}" for kind in ("", "Classifier", "Regressor")}
+)
+"""Operators that compare numbers, and sum none of them."""
+
 _TIE = 4.0  # times as much noise where a number is rounded: engines sum what is before it unlike
 _NEARLY = 0.1  # of a step that OpenVINO's CPU plugin moves the bounds of a FakeQuantize, at most
 _ENDS = (np.float32(-3e38), np.float32(3e38))
@@ -66,6 +72,15 @@ def make_noisy(model: Model, of_constants: Element | None = None) -> None:
     facts.exact |= {*graph.inputs}
     facts.look(graph)
     _Noise(facts, np.random.default_rng(0), of_constants).make(graph)
+
+
+def exact_values(graph: Graph) -> set[Value]:
+    """The values of a model's graph that every engine has bit for bit."""
+    facts = _Exactness()
+    facts.enter(graph, {*graph.inputs})
+    facts.exact |= {*graph.inputs}
+    facts.look(graph)
+    return facts.exact
 
 
 @dataclass
@@ -253,7 +268,7 @@ class _Noise:
             return True
         by_element = (has_trait(node.op, one) for one in ("broadcasts", "by_element"))
         rounds_none = _keeps_elements(node) or _halves_exactly(node)
-        if rounds_none or node.op in _SELECTING or any(by_element):
+        if rounds_none or node.op in _SELECTING | _CHOOSING or any(by_element):
             return False
         is_exact = value in self.facts.exact and value.element not in (F16, BF16)
         return _has_many(value) and (is_constant or is_exact)

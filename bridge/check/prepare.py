@@ -15,11 +15,12 @@ from bridge.errors import BridgeError, UsageError
 from bridge.files import TEXT_SUFFIXES, companion
 from bridge.library.packing import Boundary
 from bridge.neutral.clone import clone_model
-from bridge.neutral.graph import Model
+from bridge.neutral.graph import Graph, Model, names_of_outputs
 from bridge.onnx_format import text
 from bridge.options import ConvertOptions
 from bridge.passes.compress import compress
 from bridge.passes.decompress import decompress
+from bridge.passes.edit import cut_at
 from bridge.passes.inputs import give_types, override_shapes
 from bridge.passes.preprocess import asked_for, further_steps, preprocess
 from bridge.records.preprocessing import PREPROCESSING
@@ -80,7 +81,7 @@ def prepared(
     files = files.each(lambda path: _binary(path, scratch))
     if weights is not None:
         files = _with_weights(files, weights, scratch / "given")
-    for step in (_unwrapped, _ordered, _preprocessed, _after_onnx, _completed, _rounded):
+    for step in (_unwrapped, _ordered, _cut, _preprocessed, _after_onnx, _completed, _rounded):
         folder = scratch / step.__name__.strip("_")
         files = step(files, folder)
     return files
@@ -150,6 +151,30 @@ def _ordered(files: Files, folder: Path) -> Files:
     if further_steps(second, first):
         return files.swapped("preprocesses its inputs")
     return files
+
+
+def _cut(files: Files, folder: Path) -> Files:
+    """If one file gives inner values of the other and none of its outputs, as `--outputs` makes it,
+    the other gives them, too."""
+    if files.other is None:
+        return files
+    paths = {"original": files.original, "other": files.other}
+    mine, its = (read(path).graph for path in paths.values())
+    if not _names_of_outputs(mine).isdisjoint(_names_of_outputs(its)):
+        return files
+    for (role, path), other in zip(paths.items(), (its, mine), strict=True):
+        model, names = clone_model(read(path)), [*dict.fromkeys(names_of_outputs(other))]
+        inner = {n for node in model.graph.nodes for value in node.outputs for n in value.names}
+        if inner.issuperset(names):
+            cut_at(model, names)
+            told = f"compared are inner values of {path.name}: {', '.join(names)}"
+            changed: dict[str, Any] = {role: rewritten(path, model, folder)}
+            return replace(files, told=(*files.told, told), **changed)
+    return files
+
+
+def _names_of_outputs(graph: Graph) -> set[str]:
+    return {*names_of_outputs(graph), *(name for value in graph.outputs for name in value.names)}
 
 
 def _preprocessed(files: Files, folder: Path) -> Files:

@@ -21,9 +21,11 @@ from bridge.check.inputs.search import fitting_sizes, search
 from bridge.check.inputs.sizes import Demands, free_dimensions, shared_sizes, with_sizes
 from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.lines import shortened
+from bridge.check.noisy import exact_values
 from bridge.check.request import Request
 from bridge.check.suite import Suite
 from bridge.check.surgery.sites import Site, sites_of
+from bridge.check.surgery.situations import Dependences, Situation
 from bridge.check.surgery.surgery import Surgery
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
@@ -69,14 +71,14 @@ def seek(suite: Suite, request: Request) -> Sought:
         restore_pairs(twin)
         sizes = shared_sizes(model, twin) | sizes
     demands = Demands.of(drawn)
-    watched, sites, notes = _watched(suite)
+    watched, sites, situations, notes = _watched(suite, request.quick)
     session = agreed_on(watched, [suite.others[0].session]) if strict else watched
     wanted = Wanted(
         drawn, demands, session,
         replace(base, sizes=demands.shared(sizes), given=base.chosen),
         request.samples, request.budget, sites,
         probes_of(with_sizes(model, sizes), suite.scratch), own, states, watched,
-        request.quick, suite.model(suite.others[0].path),
+        request.quick, suite.model(suite.others[0].path), situations,
         lambda text: request.tell(f"seeking inputs: {text}"),
     )  # fmt: skip
     found = search(wanted)
@@ -156,21 +158,31 @@ def _drawn(suite: Suite, model: Model, states: States | None, strict: bool) -> M
     return without_defaults(clone_model(other))
 
 
-def _watched(suite: Suite) -> tuple[Session, list[Site], list[str]]:
-    """The original with an output for the branches that ran, its Ifs and Loops, and notes. The
-    original itself, if it has none or no engine loads that."""
+def _watched(suite: Suite, quick: bool) -> tuple[Session, list[Site], list[Situation], list[str]]:
+    """The original with outputs for the branches that ran and the situations that came about, its
+    Ifs and Loops, its situations, and notes. The original itself, if it has none or no engine loads
+    that."""
     original = suite.original
     model = suite.model(original.opened)
     sites = list(sites_of(model).values())
-    if not sites:
-        return original.session, [], []
-    try:
-        surgery = Surgery(model)
-        surgery.watch()
-        path = suite.write(surgery.model, original.opened, "watched")
-        return open_session(path), sites, []
-    except BridgeError as error:
-        return original.session, [], [f"branches could not be watched: {shortened(str(error))}"]
+    alike = all(one.is_ir == original.is_ir for one in suite.others)
+    notes: list[str] = []
+    for measured in (True, False)[quick:]:
+        if not (sites or measured):
+            break
+        try:
+            surgery = Surgery(model)
+            graph = surgery.model.graph
+            sources = Dependences(graph, exact_values(graph), alike) if measured else None
+            situations = surgery.watch(sources=sources)
+            if not (sites or situations):
+                break
+            path = suite.write(surgery.model, original.opened, f"watched-{measured}")
+            return open_session(path), sites, situations, notes
+        except BridgeError as error:
+            what = "situations" if measured else "branches"
+            notes = [f"{what} could not be watched: {shortened(str(error))}"]
+    return original.session, [], [], notes
 
 
 def _none_taken(found: Inputs, wanted: Wanted, request: Request) -> str:

@@ -27,6 +27,9 @@ from bridge.targets.written_for import NEWEST, WRITTEN_FOR
 CONVERSION = "conversion: "
 """What begins the failure of a conversion."""
 
+ORIGINAL = "original"
+"""The label of the version that the others are held to."""
+
 _KINDS = {".onnx": "ONNX", ".xml": "IR"}
 
 Models = tuple[Model, Model | None]
@@ -98,6 +101,17 @@ class Suite:
             return bool(read(self.original.opened))
         except BridgeError:
             return False
+
+    @property
+    def unopened(self) -> str:
+        """What is missing if there are not two versions to compare, "" otherwise."""
+        failed = {one.label for one in self.failures}
+        if len(self.variants) > 1 or not failed:
+            return ""
+        if ORIGINAL in failed:
+            return "no engine loads it"
+        missing = sorted(failed - {""})
+        return f"no engine loads {missing[0]}" if missing else "it is not converted"
 
     def of(self, label: str) -> Variant:
         """The version with this label."""
@@ -231,7 +245,7 @@ class _Building:
 
     def _versions(self) -> Iterator[tuple[str, Path, tuple[FileFacts, ...]]]:
         files = self.files
-        yield "original", files.original, files.facts[0]
+        yield ORIGINAL, files.original, files.facts[0]
         if files.other is not None:
             yield files.other.name, files.other, files.facts[1]
             return

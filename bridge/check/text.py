@@ -62,7 +62,9 @@ def first_line(report: CheckReport) -> str:
 
 def verdict(report: CheckReport) -> str:
     """The verdict in a word or two."""
-    return "OK" if report.ok else "NOT OK" if report.compared else "nothing was compared"
+    if report.compared:
+        return "OK" if report.ok else "NOT OK"
+    return report.unopened or "nothing was compared"
 
 
 def name_of(report: CheckReport, branch: Branch) -> str:
@@ -121,6 +123,30 @@ def _named(name: str) -> str:
     return f' "{name}"' if name else ""
 
 
+_KINDS = {
+    "sides": ("side of a comparison", "sides of comparisons"),
+    "close": ("number close to a bound", "numbers close to bounds"),
+    "equal": ("equal number", ""), "ranges": ("large number", ""), "windows": ("last window", ""),
+    "signs": ("negative number", ""), "ties": ("tie", ""), "sizes": ("size", ""),
+    "thresholds": ("threshold", ""),
+    "iterations": ("number of iterations", "numbers of iterations"),
+}  # fmt: skip
+"""What a situation of a kind is called, and several."""
+
+
+def _situations(report: CheckReport) -> list[str]:
+    """How many situations inputs met, and which kinds they did not."""
+    inputs = report.inputs
+    if not inputs.situations:
+        return []
+    left = Counter(one.kind for one in inputs.unmet)
+    named = {kind: _KINDS.get(kind) or (kind.replace("rows", "row", 1), kind) for kind in left}
+    missing = ", ".join(amount(count, *named[kind]) for kind, count in left.most_common())
+    total = len(inputs.situations)
+    said = f"{total - len(inputs.unmet)} of {amount(total, 'situation')}"
+    return [f"{said}; not seen: {missing}" if left else said]
+
+
 def _outputs(report: CheckReport) -> list[str]:
     if not report.compared:
         return []
@@ -134,9 +160,11 @@ def _outputs(report: CheckReport) -> list[str]:
     reach = [f"sizes up to {inputs.largest_size}"] if inputs.largest_size else []
     most = max(inputs.most_iterations.values(), default=0)
     reach += [f"up to {amount(most, 'iteration')}"] if most else []
-    compared, every = len({one.case for one in report.verdict.comparisons}), len(inputs.cases)
-    some = f"{compared} of " * (compared < every)
-    on = f"on {some}{amount(every, 'input')} ({'; '.join(allowed)})"
+    reach += _situations(report)
+    counts = [report.verdict.compared(name) for name in sorted(names)]
+    few, many = (f(counts, default=0) for f in (min, max))
+    on = amount(many, "input") if few == many else f"{few} to {many} inputs"
+    on = f"on {on} ({'; '.join(allowed)})"
     within = [one for one in results if one.state == NOISE]
     lines = [f"outputs: {len(names)} equal {on}; {_worst(results)}"]
     if wrong:
@@ -201,6 +229,8 @@ def details(report: CheckReport) -> list[str]:
             text = "DIFFERENT, see above" if state.state == "different" else state.text
             lines.append(f"{indent}  {site.role(outcome)}: {text}")
     cases = report.inputs.cases
+    lines += ["situations not seen:"] if report.inputs.unmet else []
+    lines += [f"  {one}" for one in report.inputs.unmet]
     lines += ["every input:"] if cases else []
     lines += [f"  {number}: {case.recipe}" for number, case in enumerate(cases)]
     return lines + _refused(report)

@@ -75,6 +75,14 @@ class Verdict:
                 worst[key] = one
         return [*worst.values()]
 
+    def compared(self, output: str) -> int:
+        """With how many inputs an output was compared, of the version with the fewest."""
+        found: dict[str, set[int]] = {}
+        for one in self.comparisons:
+            if one.output == output:
+                found.setdefault(one.label, set()).add(one.case)
+        return min(map(len, found.values()), default=0)
+
     @property
     def wrong(self) -> set[int]:
         """The inputs with which an output differs."""

@@ -1,37 +1,67 @@
 """How attribute values, shapes and port types look in an IR file."""
 
+import math
+import re
 from typing import Any
 
 import numpy as np
 
 from bridge.neutral.types import ANY, BY_IR, BY_PRECISION, Element, TensorType
-from bridge.operators.ir_texts import integer, parse_bool, split_list
+from bridge.operators.ir_texts import integer
 
 _BELOW_F32_MAX = 3e38
 _UNKNOWN_ELEMENTS = ("dynamic", "undefined", "UNSPECIFIED", "UNDEFINED", "")
 
 
-def parse(text: str, kind: str) -> Any:
-    """The Python value of an attribute of a row's type `kind`; ValueError if it is none."""
+_INTEGER = re.compile(r"\s*(-?[0-9]+)", re.ASCII)
+_REAL = re.compile(r"\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]*)?)", re.ASCII)
+_NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_BOOLS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def parse(text: str, kind: str, choices: tuple[str, ...] = ()) -> Any:
+    """The Python value of an attribute of a row's type `kind`, read as in OpenVINO.
+
+    A number is as much of a text as is one, a last comma ends a list, and case does not count in
+    `choices`. None if the text leaves the default, ValueError if it is no value.
+    """
     if kind.endswith("s"):
-        return tuple(parse(item, kind[:-1]) for item in split_list(text))
+        items = text.removesuffix(",").split(",") if text else []
+        if kind == "strings":
+            return tuple(item.strip() for item in items if item.strip())
+        return tuple(parse(item, kind[:-1]) for item in items)
     match kind:
         case "int":
-            return integer(text)
+            if found := _INTEGER.match(text):
+                return integer(found[1])
+            raise ValueError(f'"{text}" is no integer')
         case "float":
-            return float(text)
+            return _real(text)
         case "bool":
-            return parse_bool(text)
+            return _BOOLS.get(text.lower())
         case "element":
             return parse_element(text)
-    return text
+    return next((choice for choice in choices if choice.lower() == text.lower()), text)
+
+
+def _real(text: str) -> float:
+    if text in _NOT_FINITE:
+        return _NOT_FINITE[text]
+    found = _REAL.match(text)
+    try:
+        value = float(found[1]) if found else math.inf
+    except ValueError:  # an exponent without digits
+        value = math.inf
+    if math.isinf(value):
+        raise ValueError(f'"{text}" is no number of 64 bits')
+    return value
 
 
 def parse_element(text: str) -> Element | None:
     """An element type by IR's name of it or a port's precision; None if it is dynamic."""
     if text in _UNKNOWN_ELEMENTS:
         return None
-    element = BY_IR.get(text) or BY_PRECISION.get(text)
+    element = BY_IR.get(text.lower()) or BY_PRECISION.get(text)
     if element is None:
         raise ValueError(f'there is no element type "{text}"')
     return element

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bridge.errors import InvalidModelError
+from bridge.errors import InvalidModelError, Refused
 from bridge.ir_format.document import select
 from bridge.ir_format.layers import Layer, number, read_layers
 from bridge.ir_format.provenance import key_of_body
@@ -363,7 +363,7 @@ def _enter(builder: Builder, node: Node, value: Value, port: InputPort, where: s
     enter(node, value, port)
     if isinstance(port, Carried) and isinstance(declared, TensorType) and declared.rank is not None:
         # The file's type holds in every iteration, the outer value's type only at first.
-        with suppress(TypeError):
+        with suppress(Refused):
             value.type = join(declared, value.type)
     if not isinstance(port, Iteration) or not isinstance(declared, TensorType):
         return value
@@ -396,7 +396,7 @@ def _append(
                 # The ports of the bodies say the sizes of such an output.
                 value = own[port.output]
                 value.declared = value.type = without_sizes(value.declared)
-    builder.node(node.op, node.inputs, own, {}, bodies, layer.given, extras_of(layer, layer.data))
+    builder.node(node.op, node.inputs, own, {}, bodies, layer.given, extras_of(layer))
     for index, first in repeats.items():
         builder.node("Identity", [outputs[first]], [outputs[index]])
     return outputs

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
+from bridge.errors import InvalidModelError, amount
 from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse
 from bridge.ir_format.bodies_reader import read_if, read_loop
@@ -31,12 +32,11 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.signature import impropriety
 from bridge.neutral.types import Dim, meet
-from bridge.operators import BREAKS, Refused, reader, unforeseen
-from bridge.operators.ir_texts import parse_bool
+from bridge.operators import BREAKS, Refused, Rule, reader, unforeseen
 from bridge.operators.reading import NotedAttributes, Unread, applied, without_effect
 from bridge.operators.spelling import takes, unspell
 from bridge.passes.inputs import override_shapes
-from bridge.vocabulary import REQUIRED, Spelling, ir_rows
+from bridge.vocabulary import REQUIRED, SpelledAttribute, Spelling, ir_rows, layer_attributes
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element as XmlElement
@@ -90,6 +90,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
         files=stamps,
         notes=reader.notes,
     )
+    reader.tell_ignored(model)
     origin.give(model, reader.bodies)
     if edited or reader.has_most_rows:
         override_shapes(model, edited)
@@ -101,7 +102,11 @@ def _version(net: XmlElement, xml: Path, layers: list[Layer]) -> int:
     file that is not a model any more."""
     version = number(net, "version", str(xml))
     if version not in VERSIONS:
-        older = "OpenVINO has not read older ones since 2021.1; convert the original model anew"
+        older = (
+            "OpenVINO has read no older ones since 2021.1, and no release brings them to a newer "
+            "version: convert the original model anew (one of Caffe, MXNet or Kaldi with "
+            "openvino-dev 2023.3), or take a newer IR of it from the Open Model Zoo"
+        )
         raise InvalidModelError(
             f"{xml}: is IR version {version}; Bridge reads {VERSIONS[0]} and {VERSIONS[1]}"
             + (f". {older}" if version < VERSIONS[0] else "")
@@ -159,8 +164,9 @@ class IrReader:
     """The shared state of all graphs of one file.
 
     It has the IR version, the weights, the record of the original model, the bodies in order, the
-    depth of the current graph and its key in records, and notes for the report. `has_most_rows`
-    tells that some declared sizes are only upper bounds."""
+    depth of the current graph and its key in records, notes for the report, and the number of
+    ignored attributes by name and type of layer. `has_most_rows` tells that some declared sizes are
+    only upper bounds."""
 
     def __init__(self, version: int, weights: WeightsReader, origin: Origin) -> None:
         self.version = version
@@ -170,6 +176,7 @@ class IrReader:
         self.key = TOP
         self.depth = 0
         self.notes: list[str] = []
+        self.ignored = Counter[tuple[str, str]]()
         self.has_most_rows = False
 
     def build(
@@ -181,10 +188,8 @@ class IrReader:
         formers = ProvenanceTable(self.origin.formers.get(self.key, {}))
         results: dict[int, Value] = {}
         for layer in layers:
-            if layer.type in _ATTRIBUTES and not layer.data.keys() <= _ATTRIBUTES[layer.type]:
-                name = min(layer.data.keys() - _ATTRIBUTES[layer.type])
-                why = str(Unread(f"attribute `{name}`", layer.type))
-                raise UnsupportedError("any format", [Unsupported(layer.type, where, why)])
+            if layer.type in _ATTRIBUTES:
+                self._ignore(layer, layer.data.keys() - _ATTRIBUTES[layer.type])
             if layer.type == "Parameter":
                 formers.know(layer.name, values[layer.id])
                 continue
@@ -227,30 +232,62 @@ class IrReader:
             return read_if(self, builder, layer, inputs, where)
         if layer.type in ("Loop", "TensorIterator"):
             return read_loop(self, builder, layer, inputs, where)
+        return self._operator(builder, layer, inputs, where)
+
+    def _operator(
+        self, builder: Builder, layer: Layer, inputs: list[Value], where: str
+    ) -> Sequence[Value]:
+        """Appends the nodes of a layer by a rule or a row, or the layer as it is."""
+        rows, rule = ir_rows(layer.type, layer.version), _rule(layer)
+        if rule is None and not rows:
+            return _raw(builder.nodes, layer, inputs, where, "")
+        table = layer_attributes(layer.type, layer.version)
+        unknown = layer.data.keys() - table
+        if unknown and not layer.version.startswith("opset"):  # Its extension may read them.
+            why = str(Unread(f"attribute `{min(unknown)}`", layer.type))
+            return _raw(builder.nodes, layer, inputs, where, why)
+        given = _given(layer, table, where)
         why = ""
         try:
-            made = _by_rule(builder, layer, inputs, where)
+            made = None if rule is None else _by_rule(rule, builder, layer, inputs, given, where)
             if made is not None:
+                self._ignore(layer, unknown)
                 return made
         except Refused as refusal:
             why = str(refusal)
-        for operator, spelling in ir_rows(layer.type, layer.version):
-            attributes, further = _attributes(layer, spelling, where)
+        for operator, spelling in rows:
+            attributes = _fitting(given, spelling, f"{where} / {layer}")
             if attributes is None:
                 continue
-            if unread := _unread(layer, spelling, further, len(inputs)):
+            if unread := _unread(layer, spelling, given, len(inputs)):
                 why = why or unread
                 continue
             outputs = values_of_ports(layer.outputs)
             try:
                 unspell(
                     builder, operator, spelling, inputs, attributes, outputs, layer.given,
-                    extras_of(layer, further),
+                    extras_of(layer),
                 )  # fmt: skip
             except KeyError as error:
                 raise InvalidModelError(f"{where} / {layer}: {error.args[0]}") from error
+            self._ignore(layer, unknown)
             return outputs
-        return _raw(nodes, layer, inputs, where, why)
+        return _raw(builder.nodes, layer, inputs, where, why)
+
+    def _ignore(self, layer: Layer, names: Iterable[str]) -> None:
+        """Counts attributes that the layer's specification does not have."""
+        for name in names:
+            if not without_effect(layer.type, name, layer.data[name], {}):
+                self.ignored[name, layer.type] += 1
+
+    def tell_ignored(self, model: Model) -> None:
+        """Notes on a model the attributes that were ignored."""
+        if not self.ignored:
+            return
+        told = amount(self.ignored.total(), "attribute")
+        model.notes.append(f"{told} that OpenVINO's reader ignores left out")
+        each = (f"{name} of {type} ({n})" for (name, type), n in sorted(self.ignored.items()))
+        model.details.append(f"left out: {', '.join(each)}")
 
 
 _ATTRIBUTES: dict[str, frozenset[str]] = {
@@ -275,28 +312,38 @@ def _drop_unused_constants(graph: Graph, results: dict[int, Value]) -> None:
 class _Attributes(NotedAttributes):
     """The attributes of a layer for a rule; a missing one is an error of the file."""
 
-    def __init__(self, layer: Layer, where: str) -> None:
-        super().__init__(layer.data)
-        self._where = f"{where} / {layer}"
+    def __init__(self, attributes: dict[str, Any], where: str) -> None:
+        super().__init__(attributes)
+        self._where = where
 
     def __missing__(self, name: str) -> str:
         raise InvalidModelError(f"{self._where}: lacks the attribute {name}")
 
 
-def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) -> list[Value] | None:
-    """The outputs that the rule for a layer gives; None if no rule applies."""
+def _rule(layer: Layer) -> Rule | None:
     opset = layer.version.removeprefix("opset")
-    rule = reader("ir", layer.type, int(opset) if opset.isdigit() else 0)
-    if rule is None:
-        return None
+    return reader("ir", layer.type, int(opset) if opset.isdigit() else 0)
+
+
+def _by_rule(
+    rule: Rule,
+    builder: Builder,
+    layer: Layer,
+    inputs: list[Value],
+    given: dict[str, Any],
+    where: str,
+) -> list[Value] | None:
+    """The outputs that a rule gives for a layer; None if it leaves the layer to its rows."""
+    table = layer_attributes(layer.type, layer.version)
+    defaults = {name: it.default for name, it in table.items() if it.default is not REQUIRED}
+    attributes = _Attributes({**defaults, **given}, f"{where} / {layer}")
     node = Node(
-        layer.type, list(inputs), values_of_ports(layer.outputs), _Attributes(layer, where), (),
-        layer.given,
-    )  # fmt: skip
+        layer.type, list(inputs), values_of_ports(layer.outputs), attributes, (), layer.given
+    )
     start = len(builder.nodes)
     try:
         with builder:
-            made = applied(rule, builder, node, dict)
+            made = applied(rule, builder, node, lambda: defaults)
     except Refused:
         del builder.nodes[start:]
         raise
@@ -321,48 +368,42 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) ->
     return values
 
 
-def _unread(layer: Layer, spelling: Spelling, further: dict[str, str], inputs: int) -> str:
+def _given(layer: Layer, table: dict[str, SpelledAttribute], where: str) -> dict[str, Any]:
+    """The values of a layer's attributes that its specification has."""
+    found: dict[str, Any] = {}
+    for name in layer.data.keys() & table:
+        try:
+            value = parse(layer.data[name], table[name].type, table[name].choices)
+        except ValueError as error:
+            raise InvalidModelError(f"{where} / {layer}: {name}: {error}") from None
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _unread(layer: Layer, spelling: Spelling, given: dict[str, Any], inputs: int) -> str:
     """The reason against a spelling without place for an attribute or an input; "" if it has."""
-    for name, text in further.items():
-        if not without_effect(layer.type, name, text, {}):
-            return str(Unread(f"attribute `{name}`", layer.type))
+    if unread := given.keys() - spelling.names:
+        return str(Unread(f"attribute `{min(unread)}`", layer.type))
     if not takes(spelling, inputs):
         return str(Unread(f"input {len(spelling.inputs)}", layer.type))
     return ""
 
 
-def _attributes(
-    layer: Layer, spelling: Spelling, where: str
-) -> tuple[dict[str, Any] | None, dict[str, str]]:
-    """The attributes by a spelling, None if its fixed ones differ; and the missing ones."""
-    further = dict(layer.data)
-    for name, value in spelling.fixed.items():
-        text = further.pop(name, None)
-        if text is not None and not _is(text, value):
-            return None, further
+def _fitting(given: dict[str, Any], spelling: Spelling, where: str) -> dict[str, Any] | None:
+    """The attributes for a spelling; None if its fixed ones differ. An empty list counts as absent
+    if the attribute may be so. InvalidModelError if a required one is missing."""
+    if any(given.get(name, value) != value for name, value in spelling.fixed.items()):
+        return None
     attributes: dict[str, Any] = {}
     for spelled in (*spelling.attributes.values(), *spelling.as_attributes.values()):
         for name in spelled.names:
-            text = further.pop(name, None)
-            if text is None:
-                if spelled.default is REQUIRED:
-                    raise InvalidModelError(f"{where} / {layer}: lacks the attribute {name}")
-                continue
-            try:
-                value = parse(text, spelled.type)
-                if value != () or spelled.default is not None or len(spelled.names) > 1:
-                    attributes[name] = value
-            except ValueError as error:
-                raise InvalidModelError(f"{where} / {layer}: {name}: {error}") from None
-    return attributes, further
-
-
-def _is(text: str, value: Any) -> bool:
-    if isinstance(value, bool):
-        return parse_bool(text) == value
-    if isinstance(value, int | float):
-        return float(text) == value
-    return text == str(value)
+            value = given.get(name)
+            if value is None and spelled.default is REQUIRED:
+                raise InvalidModelError(f"{where}: lacks the attribute {name}")
+            if value is not None and (value != () or spelled.default is not None):
+                attributes[name] = value
+    return attributes
 
 
 def _raw(

@@ -124,7 +124,7 @@ class GraphWriter:
         if node.op == "Constant":
             return _Spelled(node, "Const", "opset1", [], {})
         if node.bodies:
-            return _Spelled(node, node.op, "", node.operands, extras.get("ir_attributes", {}))
+            return _Spelled(node, node.op, "", node.operands, {})
         if "layer" in extras:
             type, version = extras["layer"]
             return _Spelled(node, type, version, node.operands, node.attributes)
@@ -146,7 +146,7 @@ class GraphWriter:
             spelling.type,
             ir_opset(spelling.version),
             [value for value in inputs if value is not None],
-            {**extras.get("ir_attributes", {}), **texts},
+            texts,
         )
 
     def refuse(self, node: Node | None, why: str, value: Value | None = None) -> None:

@@ -26,7 +26,7 @@ LONGEST = 1024
 LARGEST = 1 << 16
 """The bytes of the largest tensor that is written down, such as the bias of an LSTM."""
 
-MOST = 1 << 20
+MOST = 1 << 22
 """The most numbers of an attribute that is written down."""
 
 LOST = 6

@@ -39,8 +39,8 @@ def edited_shape(layer: Layer) -> tuple[Dim, ...] | None:
     return shape if any(isinstance(old, int) and old != new for old, new in pairs) else None
 
 
-def extras_of(layer: Layer, attributes: dict[str, str] | None = None) -> NodeExtras | None:
-    """The facts about a layer that only IR has: rt_info, its ports' rt_info, further attributes."""
+def extras_of(layer: Layer) -> NodeExtras | None:
+    """The facts about a layer that only IR has: its rt_info, and that of its ports."""
     extras: NodeExtras = {}
     if layer.rt_info:
         extras["rt_info"] = layer.rt_info
@@ -52,8 +52,6 @@ def extras_of(layer: Layer, attributes: dict[str, str] | None = None) -> NodeExt
     }
     if ports:
         extras["port_rt_info"] = ports
-    if attributes:
-        extras["ir_attributes"] = attributes
     return extras or None
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from bridge.errors import InvalidModelError
 from bridge.files import Stamp, bytes_in, stamp_of
-from bridge.ir_format.attributes import parse_element
+from bridge.ir_format.attributes import parse, parse_element
 from bridge.ir_format.strings import pack_strings, unpack_strings
 from bridge.limits import budget
 from bridge.neutral.storage import RangeCopier
 from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
-from bridge.operators.ir_texts import integer, split_list
+from bridge.operators.ir_texts import integer
 from bridge.suggestions import about_short_file
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class WeightsReader:
         where = f"{where} / {layer}"
         try:
             element = parse_element(layer.data["element_type"])
-            shape = tuple(map(integer, split_list(layer.data["shape"])))
+            shape = parse(layer.data["shape"], "ints")
             offset, size = integer(layer.data["offset"]), integer(layer.data["size"])
         except KeyError as error:
             raise InvalidModelError(f"{where}: the attribute {error} is missing") from None

@@ -345,7 +345,8 @@ def _context(
 
         record_shapes(model, shapes or {})
         fix_values(model, options.get("values") or {})
-    report.notes += model.notes
+    report.notes += model.notes + model.details
+    report.details += model.details
     usual = device_of(options).ifs if format == "ir" else "keep"
     asked = cast(ConvertOptions, {**options, "ifs": options.get("ifs") or usual})
     if format == "ir":

@@ -55,8 +55,7 @@ class NodeExtras(TypedDict, total=False):
     """Extras of a node.
 
     IR: `rt_info` is XML; `port_rt_info` is the XML of its ports by ("input" or "output", index).
-    `ir_attributes` are the layer's attributes that the operator's row does not have. `layer` is
-    the type and the operator set of a layer that no row reads, `why` the reason.
+    `layer` is the type and the operator set of a layer that no row reads, `why` the reason.
     ONNX: `doc_string`, `metadata_props`.
     Both: `provenance` is the ONNX node that this node replaces, with other nodes that lead to it.
     `restored` says that a record named this node, and the proof held.
@@ -65,7 +64,6 @@ class NodeExtras(TypedDict, total=False):
 
     rt_info: str
     port_rt_info: dict[tuple[str, int], str]
-    ir_attributes: dict[str, str]
     layer: tuple[str, str]
     why: str
     doc_string: str

@@ -71,9 +71,9 @@ class Value(Arithmetic):
 
     @property
     def tensor(self) -> TensorType:
-        """The type, known to be a tensor."""
+        """The type; Refused if it is known to be no tensor."""
         if not isinstance(self.type, TensorType):
-            raise TypeError(f"{self.name or 'a value'} is no tensor but {self.type}")
+            raise Refused(f"{self.name or 'a value'} is no tensor but {self.type}")
         return self.type
 
     @property
@@ -88,9 +88,9 @@ class Value(Arithmetic):
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """The shape, the rank known to be known."""
+        """The shape; Refused if the rank is unknown."""
         if self.shape is None:
-            raise TypeError(f"the rank of {self.name or 'a value'} is not known")
+            raise Refused(f"the rank of {self.name or 'a value'} is not known; declare it")
         return self.shape
 
     @property
@@ -110,9 +110,9 @@ class Value(Arithmetic):
 
     @property
     def known_constant(self) -> Tensor:
-        """The tensor of a value that is known to be a Constant's output."""
+        """The tensor of a Constant's output; Refused for another value."""
         if self.constant is None:
-            raise TypeError(f"{self.name or 'a value'} is no constant")
+            raise Refused(f"{self.name or 'a value'} is no constant")
         return self.constant
 
     @property
@@ -439,8 +439,8 @@ class Model:
     default domain (None for IR), `opsets` has the sets of other domains. `defaults` holds the ONNX
     initializers that are also inputs, by input. `metadata` is ONNX's metadata_props. `extras` holds
     facts that only one format knows, under the format's name. `notes` are a report's notes about
-    how the file was read. `files` are the files that were read and that hold the constants, each
-    with its stamp (`bridge.files.stamp_of`).
+    how the file was read, `details` further ones for `Report.details`. `files` are the files that
+    were read and that hold the constants, each with its stamp (`bridge.files.stamp_of`).
     """
 
     graph: Graph
@@ -452,6 +452,7 @@ class Model:
     extras: ModelExtras = field(default_factory=ModelExtras)
     notes: list[str] = field(default_factory=list)
     files: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
+    details: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         graph = self.graph

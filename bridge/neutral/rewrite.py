@@ -259,7 +259,9 @@ class Rewriter:
 
     def inside(self, node: Node, body: Body) -> Self:
         """A rewriter of a body of a node of this graph."""
-        return type(self)(body.graph, node, body, self)
+        made = type(self)(body.graph, node, body, self)
+        made.depth = self.depth
+        return made
 
     def descend(self, node: Node, pattern: Pattern) -> None:
         """Rewrites the bodies of a node of this graph."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Self, TypeGuard
 
+from bridge.errors import Refused
 from bridge.vocabulary.elements import (
     BF16 as BF16,
     BOOL as BOOL,
@@ -190,11 +191,11 @@ def join_shape(a: Shape, b: Shape) -> Shape:
 
 
 def join(a: Type, b: Type) -> Type:
-    """The type of a value that has type `a` or `b`. Raises TypeError if they exclude each other
+    """The type of a value that has type `a` or `b`. Raises Refused if they exclude each other
     (different element types, or a tensor and a sequence)."""
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         if a.element and b.element and a.element is not b.element:
-            raise TypeError(f"{a} and {b}")
+            raise Refused(f"it is {a} or {b}")
         return TensorType(a.element or b.element, join_shape(a.shape, b.shape))
     if isinstance(a, ContainerType) and isinstance(b, type(a)):
         return a.of(join(a.item, b.item))
@@ -202,7 +203,7 @@ def join(a: Type, b: Type) -> Type:
         return b
     if b == UNKNOWN or a == b:
         return a
-    raise TypeError(f"{a} and {b}")
+    raise Refused(f"it is {a} or {b}")
 
 
 def meet_dim(a: Dim, b: Dim) -> Dim:

@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, Refused
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Carried, Condition, Iteration, Stacked, Yield
@@ -124,7 +124,7 @@ def _if(node: Node, where: str) -> None:
             other = types.setdefault(output, value)
             try:
                 join(other.type, value.type)
-            except TypeError:
+            except Refused:
                 _fail(where, f"output {output} is {other.type} or {value.type}", node)
 
 

@@ -46,6 +46,13 @@ def read_attribute(  # noqa: C901 (one case for each type)
     raise InvalidModelError(f"{where}: its attribute {proto.name} is {kind}, which is not known")
 
 
+def require_kind(proto: onnx.AttributeProto, type: int, where: str) -> None:
+    """Refuses an attribute of another type than its schema's."""
+    if proto.type != type:
+        have, wanted = (_A.AttributeType.Name(each) for each in (proto.type, type))
+        raise InvalidModelError(f"{where}: its attribute {proto.name} is {have}, not {wanted}")
+
+
 def keep_attribute(proto: onnx.AttributeProto, files: ModelFiles, where: str) -> Any:
     """The attribute of an operator outside the vocabulary: its value, or the whole attribute if the
     value is not enough (an empty list has no element type, a sparse tensor would become dense)."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
+from bridge.errors import InvalidModelError, Refused, Unsupported, UnsupportedError
 from bridge.neutral.captures import Captures
 from bridge.neutral.graph import BRANCHES, Value
 from bridge.neutral.inference.control import part_type
@@ -59,7 +59,7 @@ def read_if(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
     for name, a, b in zip(node.output, then, otherwise, strict=True):
         try:
             join(a.type, b.type)
-        except TypeError as error:
+        except Refused as error:
             raise InvalidModelError(
                 f'{where}: its output "{name}" is {a.type} in one branch and {b.type} in the '
                 "other; both branches must give the same element type"

@@ -18,7 +18,12 @@ from bridge.neutral.symbols import mark_shared_symbols
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, STRING, UNKNOWN, Type, with_dims
 from bridge.onnx_format import text
-from bridge.onnx_format.attributes import keep_attribute, neutral_attributes, read_attribute
+from bridge.onnx_format.attributes import (
+    keep_attribute,
+    neutral_attributes,
+    read_attribute,
+    require_kind,
+)
 from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.external import ModelFiles
@@ -35,7 +40,7 @@ from bridge.onnx_format.type_protos import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
 from bridge.operators import Refused, Rule, reader
 from bridge.operators.reading import NotedAttributes, Unread, applied, without_effect
-from bridge.operators.schemas import schema_defaults, schema_of
+from bridge.operators.schemas import attribute_types, schema_defaults, schema_of
 from bridge.operators.spelling import fits, takes, unspell
 from bridge.vocabulary import Operator, Spelling, onnx_rows
 
@@ -263,6 +268,9 @@ class OnnxReader:
         if rule is None and not spellings:
             self.unknown(node, type, inputs, version, scope)
             return
+        types = attribute_types(node.op_type, version, domain)
+        for a in node.attribute:
+            require_kind(a, types.get(a.name, a.type), where)
         raw = NotedAttributes(
             {a.name: read_attribute(a, self.files, where) for a in node.attribute}
         )

@@ -23,6 +23,7 @@ from bridge.limits import budget, limited
 from bridge.neutral import inference
 from bridge.neutral.builder import Builder as Builder, Refused as Refused, Target
 from bridge.neutral.graph import Node as Node, Value as Value
+from bridge.neutral.inference import BREAKS as BREAKS
 from bridge.neutral.inference.computed import Array, compute_by
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Result as Result
@@ -41,13 +42,6 @@ class ReadingRule:
     rule: Rule
     since: int
     until: int
-
-
-BREAKS = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
-)  # fmt: skip
-"""The errors of a rule if its assumptions about inputs and attributes are wrong, because nothing
-has checked the node."""
 
 
 legalizations: dict[tuple[str, str], Rule] = {}

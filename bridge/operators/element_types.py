@@ -72,6 +72,19 @@ def wider_types(b: Builder, node: Node) -> Result:
     wide = _wider(element, allowed_elements(node.op, b.opset, variable))
     if wide is None or (reals and not element.is_float):
         return None
+    return in_type(b, node, signature, variable, element, wide)
+
+
+def in_type(
+    b: Builder,
+    node: Node,
+    signature: TypeSignature,
+    variable: str,
+    element: Element,
+    wide: Element,
+) -> list[Value]:
+    """The outputs of a node whose inputs of a type variable are cast from an element type to a
+    wider one; the outputs have the types that they had."""
     inputs: list[Value | None] = [
         b.cast(value, wide) if value is not None and signature.input(i) == variable else value
         for i, value in enumerate(node.inputs)

@@ -126,10 +126,10 @@ def with_at_least(b: Builder, data: Value, least: Mapping[int, int], counts: Val
 def resized(b: Builder, value: Value, axis: int, size: Value, counts: Value) -> Value:
     """A value with another size along an axis if the branch is not taken: cut, or with zeros behind
     it."""
-    own = b.sizes(value, axis)
-    wanted = b.where(counts, own, size)
+    have = b.sizes(value, axis)
+    wanted = b.where(counts, have, size)
     zeros = b.constant([0] * len(value.dims))
-    ends = b.op("ScatterElements", zeros, [axis], b.max(wanted - own, [0]), 0)
+    ends = b.op("ScatterElements", zeros, [axis], b.max(wanted - have, [0]), 0)
     longer = b.op("Pad", value, b.concat(0, zeros, ends), zero_for(b, value), mode="constant")
     return b.op("Slice", longer, [0], wanted, [axis])
 

@@ -1,5 +1,4 @@
-"""The text form of booleans and shapes in the attributes of an IR. Rules read attributes in this
-form."""
+"""The text form of integers and shapes in an IR."""
 
 import re
 
@@ -17,14 +16,6 @@ def integer(text: str) -> int:
 def split_list(text: str) -> list[str]:
     """The items of a comma-separated list."""
     return [item.strip() for item in text.split(",")] if text.strip() else []
-
-
-def parse_bool(text: str) -> bool:
-    """A boolean from a text, as OpenVINO reads it."""
-    folded = text.strip().lower()
-    if folded not in ("true", "false", "1", "0"):
-        raise ValueError(f'"{text}" is neither true nor false')
-    return folded in ("true", "1")
 
 
 def parse_shape(text: str) -> Shape:

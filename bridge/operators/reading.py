@@ -35,6 +35,9 @@ class NotedAttributes(dict[str, Any]):
         self.read.add(name)
         return super().__getitem__(name)
 
+    def __missing__(self, name: str) -> Any:
+        raise Refused(f"it lacks the attribute `{name}`")
+
     def __contains__(self, name: object) -> bool:
         self.read.add(str(name))
         return super().__contains__(name)
@@ -98,7 +101,7 @@ def applied(
             if value is not None and index not in taken.read:
                 raise Unread(f"input {index}", node.op)
     for other in b.nodes[start:]:
-        _require_places(other, node.op)
+        _require_places(other, node.op, attributes)
     return result
 
 
@@ -107,14 +110,25 @@ def _is_handed(name: str, value: Any, node: Node) -> bool:
     return name in node.attributes and node.attributes[name] is value
 
 
-def _require_places(made: Node, op: str) -> None:
-    """Raises Unread if a rule for `op` handed on what the row of the node that it made lacks."""
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "int": int, "float": (int, float), "bool": int, "string": str, "ints": tuple, "floats": tuple,
+}  # fmt: skip
+"""What a value of some types of attributes is in Python."""
+
+
+def _require_places(made: Node, op: str, given: Mapping[str, Any]) -> None:
+    """Raises Unread if a rule for `op` handed on what the row of the node that it made lacks, and
+    Refused for a given attribute of another type there."""
     row = operator(made.op)
     if row is None or made.bodies or made.op == "Constant":
         return
     if len(made.attributes) > len(row.attributes):
         name = next(name for name in made.attributes if name not in row.attributes)
         raise Unread(f"attribute `{name}`", op)
+    for name, value in made.attributes.items():
+        kind = _KINDS.get(row.attributes[name].type, object)
+        if value is not None and given.get(name) is value and not isinstance(value, kind):
+            raise Refused(f"its attribute `{name}` is {value!r}")
     most = len(row.inputs)
     if len(made.inputs) > most and not (most and row.inputs[-1].endswith("*")):
         raise Unread(f"input {most}", op)

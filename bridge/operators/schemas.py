@@ -37,6 +37,14 @@ def schema_defaults(type: str, opset: int, domain: str = "") -> dict[str, Any]:
     return {d.name: _plain(onnx.helper.get_attribute_value(d)) for d in defaults if d.name}
 
 
+@cache
+def attribute_types(type: str, opset: int, domain: str = "") -> dict[str, int]:
+    """The types of an operator's attributes by its schema, as AttributeProto has them."""
+    schema = schema_of(type, opset, domain)
+    given = {} if schema is None else schema.attributes
+    return {name: attribute.type.value for name, attribute in given.items()}
+
+
 def _plain(value: Any) -> Any:
     """A value as the reader gives it."""
     if isinstance(value, bytes):

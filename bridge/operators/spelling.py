@@ -197,7 +197,7 @@ def unspell(
     """
     neutral: dict[str, Any] = {}
     for key, spelled in spelling.attributes.items():
-        value = _choice(row, key, _take(attributes, spelled))
+        value = _take(attributes, spelled)
         if value is REQUIRED or (value is None and spelled.default is REQUIRED):
             raise KeyError(f"attribute {spelled.names[0]} is missing")
         if value is not None:
@@ -215,47 +215,37 @@ def _unspelled_inputs(
     attributes: dict[str, Any],
 ) -> list[Value | None]:
     """The inputs of the neutral node, in the order of the row."""
-    own: list[Value | None] = []
+    neutral: list[Value | None] = []
     for declared, key in zip(row.inputs, row.places, strict=True):
         if key in spelling.as_attributes:
             spelled = spelling.as_attributes[key]
             value = _take(attributes, spelled)
             if value is None or value is REQUIRED:
-                own.append(None)
+                neutral.append(None)
             else:
                 element = _ELEMENT_OF_TYPE[spelled.type]
-                if spelled.type == "float" and "same_type" in row.traits and own[0] is not None:
-                    element = own[0].element or element
-                own.append(builder.constant(np.array(value, element.dtype)))
+                if spelled.type == "float" and "same_type" in row.traits and neutral[0] is not None:
+                    element = neutral[0].element or element
+                neutral.append(builder.constant(np.array(value, element.dtype)))
         elif key in spelling.places:
             at = spelling.places[key]
             if declared.endswith("*"):
-                own.extend(inputs[at:])
+                neutral.extend(inputs[at:])
             else:
                 value = inputs[at] if at < len(inputs) else None
                 if value is None and not declared.endswith("?"):
                     raise KeyError(f"input {key} is missing")
-                own.append(value)
+                neutral.append(value)
         else:
-            own.append(None)
-    return own
-
-
-def _choice(row: Operator, name: str, value: Any) -> Any:
-    """A string in the row's form. OpenVINO ignores the case of its own strings."""
-    choices = row.attributes[name].choices
-    if isinstance(value, str) and value not in choices:
-        return next((choice for choice in choices if choice.lower() == value.lower()), value)
-    return value
+            neutral.append(None)
+    return neutral
 
 
 def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:
     if len(spelled.names) > 1:
-        parts = [attributes[name] for name in spelled.names if name in attributes]
-        if len(parts) < len(spelled.names):
-            return spelled.default
+        parts = [attributes.get(name, ()) for name in spelled.names]
         most = max(map(len, parts))  # one of two pads may be empty
-        if not most and spelled.default is not REQUIRED:
+        if not most:
             return spelled.default
         return tuple(x for part in parts for x in part or (0,) * most)
     value = attributes.get(spelled.names[0], spelled.default)

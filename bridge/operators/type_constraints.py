@@ -9,6 +9,9 @@ from bridge.neutral.graph import Value
 from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, TensorType, Type
 from bridge.operators.schemas import NEWEST, schema_of
 
+EARLIER = 28
+"""The first operator set that allows fewer types than the ones before it."""
+
 
 @dataclass(eq=False)
 class TypeSignature:
@@ -146,11 +149,14 @@ def ill_typed(type: str, domain: str, inputs: tuple[str | None, ...]) -> str:
     signature = type_signature(type, NEWEST, domain)
     if signature is None:
         return ""
+    # Operator set 28 takes types back that earlier ones allow.
+    earlier = [type_signature(type, opset, domain) for opset in range(1, EARLIER)]
+    signatures = {signature, *filter(None, earlier)}
     for index, given in enumerate(inputs):
-        variable = signature.input(index)
-        if variable is None or given is None:
+        if signature.input(index) is None or given is None:
             continue
-        allowed = signature.allowed[variable]
+        named = ((each, each.input(index)) for each in signatures)
+        allowed = {type for each, variable in named if variable for type in each.allowed[variable]}
         if _kind(given) not in map(_kind, allowed):
             few = " or ".join(sorted(allowed)) if len(allowed) < 4 else f"no {_kind(given)}"
             return (

@@ -9,11 +9,12 @@ from bridge.neutral.builder import Builder, Target
 from bridge.neutral.captures import sink_constants
 from bridge.neutral.extras import Provenance
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.inference import BREAKS, UNCHECKED, faults_of
 from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.verify import fingerprint
-from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen
+from bridge.operators import Refused, Rule, legalization, unforeseen
 from bridge.operators.element_types import steps_of
 from bridge.operators.reading import applied
 from bridge.operators.spelling import choose
@@ -180,10 +181,12 @@ class Legalizer:
         try:
             # What a row lists is known, so a rule may leave out what has no effect.
             return (rule if operator(node.op) else partial(applied, rule))(b, node)
-        except BREAKS as error:
+        except faults_of(node.op) as error:
             if why := contradiction(node):
                 raise Refused(why) from error
-            if self.source == "ir" or node.op.startswith(_UNCHECKED):
+            if self.debug and not isinstance(error, BREAKS):
+                raise
+            if self.source == "ir" or node.op.startswith(UNCHECKED):
                 raise Refused(unforeseen(error)) from error
             raise
 
@@ -229,7 +232,7 @@ def remember(
     ]
     makers = [value.producer for value in outputs if value.producer in places]
     maker = max(makers, key=places.__getitem__, default=None)
-    if maker is None or maker.bodies:
+    if maker is None:
         return
     same = maker.op == node.op and all(o is maker or o.op == "Constant" for o in nodes)
     if former is not None:
@@ -268,11 +271,6 @@ def _made_by(nodes: Sequence[Node], value: Value) -> Value:
     """The source of a value that is a copy, if one of the nodes makes the source."""
     original = value.behind("Identity")
     return original if original.producer in nodes else value
-
-
-_UNCHECKED = ("ai.onnx.ml::", "com.microsoft::")
-"""Domains without a checker: nothing states which attributes and shapes go together. Nothing states
-it for an IR either. For ONNX there is a checker, which `convert` calls."""
 
 
 def _is_no_operator(node: Node) -> bool:

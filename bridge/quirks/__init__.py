@@ -36,8 +36,8 @@ FILES = (
 FILES_OF_CLAUSES = ("loops.copies", "loops.memory", "loops.sizes", "loops.trips")
 
 CLAUSES = (
-    "no_nested_iterators", "unknown_input", "copied_types", "stacks_without_iteration",
-    "axes_of_stacks", "sizes_of_states", "states_without_iteration", "copied_shapes",
+    "no_nested_iterators", "unknown_input", "stacks_without_iteration",
+    "sizes_of_states", "states_without_iteration", "copied_shapes",
     "place_of_states", "memory_behind", "memory_inside", "read_inputs",
 )  # fmt: skip
 """The clauses of the safe Loop, in their order."""
@@ -48,16 +48,16 @@ SAFE_LOOP = "safe_loop"
 ORDER: tuple[str, ...] = (
     # Operators that are written in another way, before those that see all of them.
     "infinite_f64", "rounded_remainder", "empty_range", "product_over_empty_axis",
-    "scalar_of_product", "selection_by_itself", "known_empty_tensor", "axes_of_interpolation",
+    "known_empty_tensor", "axes_of_interpolation",
     "tile_of_computed_repeats", "kernel_of_lower_rank",
-    "padding_of_unknown_size", "kernel_of_lrn", "groups_of_computed_matrices", "matrix_times_stack",
-    "rounded_quotient", "constant_of_higher_rank", "compared_infinity", "length_of_shape",
+    "padding_of_unknown_size", "bias_of_lrn",
+    "rounded_quotient", "constant_of_higher_rank", "compared_infinity",
     "computed_axes",
     "saturating_conversion", "exchanged_operands",
     "channels_in_kernel", "unsigned_as_signed", "integers_in_f32", "absolute_value_of_shape",
     "power_of_integers",
     "saturating_bytes", "scaled_in_place", "moved_dequantisation", "scale_of_product",
-    "axis_of_quantisation", "zeros_of_hard_sigmoid",
+    "zeros_of_hard_sigmoid",
     "unscaled_weights", "rearranged_views", "cell_of_other_operands",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
     "gather_from_one_batch", "strides_behind_pads", "conversion_to_bool", "cast_to_bool",
@@ -65,17 +65,17 @@ ORDER: tuple[str, ...] = (
     "value_of_pad", "constant_beyond_32_bits",
     # Loops, and what may read their memory or that of an If.
     *CLAUSES,
-    "branch_of_equal_shape", "computed_constant", "empty_top_k", "unique_parts",
-    "batch_of_known_state", "memory_of_branch", "broadcast_to_empty_tensor",
+    "branch_of_equal_shape", "computed_constant", "unique_parts",
+    "memory_of_branch",
     "broadcast_into_arithmetic", "converted_input", "copied_variable",
     "kernel_of_lower_rank",  # Once more, for the copies of values.
     # The GPU plugin alone, but for OneHot.
     "copied_branches", "copied_loops", "computed_one_hot", "kernel_of_vectors",
     "computed_slope", "window_beyond_input", "sizes_of_constant",
-    "range_without_type", "bound_of_norm", "sign_of_remainder",
-    "rows_of_scaled_bytes", "ties_of_quantisation", "row_on_host", "read_on_host",
+    "bound_of_norm", "sign_of_remainder",
+    "rows_of_scaled_bytes", "ties_of_quantisation", "read_on_host",
     "rows_behind_boxes",
-    "parts_in_place", "attention_over_queries", "attention_of_one_head", "unique_of_one",
+    "parts_in_place", "attention_over_queries",
     "copied_output", "first_operand_of_lower_rank",
     "broadcast_into_arithmetic",  # Once more, for the sums of outputs.
 )  # fmt: skip

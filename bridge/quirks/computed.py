@@ -7,13 +7,12 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import BOOL, F32, I32, I64, I64_MAX, U8, is_static, size_of
+from bridge.neutral.types import BOOL, I32, I64, I64_MAX, U8, is_static, size_of
 from bridge.operators import Refused, Result
-from bridge.passes.declared_ranks import TARGETS
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_zero, opaque
-from bridge.quirks.quirk import BOTH, GPU, REDUCTIONS, Place, nearest, quirk
+from bridge.quirks.quirk import BOTH, GPU, Place, nearest, quirk
 
 
 @quirk(
@@ -82,78 +81,18 @@ def value_of_pad(b: Builder, node: Node, place: Place) -> Result:
 OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
-@quirk(
-    "ConstantOfShape",
-    "Expand",
-    "GatherND",
-    "Reshape",
-    "Squeeze",
-    "Unsqueeze",
-    *REDUCTIONS,
-    recorded=True,
-    engines=BOTH,
-    symptom="Where the length of a vector gives the rank of a result, and the vector is of open "
-    "length, the model does not compile, though the rank is declared.",
-    cost="a Reshape of the vector",
-)
-def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
-    """The rank of the result gives the length. With another length, the Reshape fails."""
-    (result,) = node.outputs
-    at = 0 if node.op == "ConstantOfShape" else 1
-    vector = node.input(at)
-    if vector is None and node.op == "Squeeze" and result.rank is not None:
-        dims = b.op("Shape", node.operand(0))
-        kept = b.op("Compress", dims, ~dims.equal(b.constant(1)), axis=0)
-        return _reshaped(b, node.operand(0), kept, result.rank, True)
-    if result.rank is None or vector is None or not vector.rank or isinstance(vector.dims[-1], int):
-        return None
-    length, rank = len(result.dims), vector.rank
-    if node.op not in TARGETS:
-        x = node.input(0)
-        if x is None or x.rank is None or node.attributes.get("keepdims", False):
-            return None
-        length -= x.rank
-    if node.op == "Expand" and result.rank == node.operand(0).rank:
-        # The shape may have fewer sizes than the data.
-        longer = b.op("Concat", [1] * length, vector, axis=0)
-        vector = b.cut(longer, 0, -length, None) if length else vector
-    if node.op == "GatherND":
-        # The result has the other axes of the indices, and those of the data that no index names.
-        length = rank - 1 - node.attributes["batch_dims"] - length
-    elif node.op in ("Squeeze", *REDUCTIONS):
-        length = -length
-    if (rank > 1 and length == 0) or (node.op in REDUCTIONS and result.rank == 0):
-        return None  # A reduction along no axis may be one along all.
-    if node.op == "Reshape" and rank == 1:
-        return _reshaped(b, node.operand(0), vector, length, node.attributes["allowzero"])
-    sizes = [0] * (rank - 1) + [length]
-    known = b.op("Reshape", vector, sizes, allowzero=length == 0)
-    return b.op(node.op, *node.inputs[:at], known, **node.attributes)
-
-
-def _reshaped(b: Builder, x: Value, sizes: Value, rank: int, allowzero: bool) -> Value:
-    """A Reshape that fails if there is another number of sizes. OpenVINO looks at no target of less
-    than two sizes, so it gets ones behind it."""
-    if rank < 2:
-        sizes = b.op("Concat", sizes, [1] * (2 - rank), axis=0)
-    sizes = b.op("Reshape", sizes, [max(rank, 2)], allowzero=True)
-    y = b.op("Reshape", x, sizes, allowzero=allowzero)
-    return y if rank > 1 else b.op("Reshape", y, [-1] * rank)
-
-
 # OpenVINO does not infer the rank of the results, though it knows the number of axes. The CPU
 # plugin does not run values of unknown rank.
 @quirk(
     "Slice",
-    "Squeeze",
     "Unsqueeze",
-    *REDUCTIONS,
+    *OF_NUMBERS,
     recorded=True,
     engines=BOTH,
+    model="test_unsqueeze_two_axes",
     symptom="A Slice of a tensor of known shape with computed axes crashes. On the GPU plugin, "
-    "negative axes give wrong numbers. A logical reduction and ReduceL2 of integers along computed "
-    "axes do not compile, and Unsqueeze with computed axes has a result of unknown rank. So have "
-    "Squeeze and reductions with two or more computed axes.",
+    "negative axes give wrong numbers. A logical reduction along computed axes does not compile, "
+    "and Unsqueeze with computed axes has a result of unknown rank.",
     cost="a ScatterElementsUpdate for each bound, or a Reshape and the arithmetic of its shape",
 )
 def computed_axes(b: Builder, node: Node, place: Place) -> Result:
@@ -165,24 +104,13 @@ def computed_axes(b: Builder, node: Node, place: Place) -> Result:
     x, axes = node.input(0), node.input(3 if node.op == "Slice" else 1)
     if x is None or x.rank is None or axes is None or known_of(axes).array is not None:
         return None
-    count, attributes = known_of(axes).length, node.attributes
+    count = known_of(axes).length
     if node.op == "Slice":
         return _sliced(b, node, x, axes) if x.rank else None
     if node.op == "Unsqueeze":
         return None if count is None else _unsqueezed(b, x, axes, count)
-    if node.op == "Squeeze":
-        return None if count is None else _squeezed(b, x, axes, count)
-    op, numbers = OF_NUMBERS.get(node.op, node.op), x
-    if op != node.op:
-        numbers = b.cast(x, I32)
-    elif op == "ReduceL2" and x.element is not None and not x.element.is_float:
-        numbers = b.cast(x, F32)
-    removed = None if attributes["keepdims"] else count
-    if numbers is x and removed is None:
-        return None
-    attributes = attributes if removed is None else {**attributes, "keepdims": True}
-    reduced = b.op(op, numbers, axes, **attributes)
-    return b.cast(reduced if removed is None else _squeezed(b, reduced, axes, removed), x.element)
+    reduced = b.op(OF_NUMBERS[node.op], b.cast(x, I32), axes, **node.attributes)
+    return b.cast(reduced, BOOL)
 
 
 def _sliced(b: Builder, node: Node, x: Value, axes: Value) -> Value:
@@ -199,25 +127,11 @@ def _sliced(b: Builder, node: Node, x: Value, axes: Value) -> Value:
     return b.op("Slice", x, full[0], full[1], np.arange(x.rank), full[2])
 
 
-def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
-    rank = len(x.dims)
-    if rank == count:
-        return b.op("Reshape", x, np.zeros(0, np.int64))
-    kept = b.op("Squeeze", b.op("NonZero", ~_is_axis(b, axes, rank)), [0])
-    kept = b.op("Reshape", kept, [rank - count])
-    return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, 0), allowzero=True)
-
-
-def _is_axis(b: Builder, axes: Value, rank: int) -> Value:
-    """A mask of the axes, bool [rank]: whether each axis is in `axes`."""
-    axes = b.as_i64(axes) % rank
-    same = b.op("Equal", np.arange(rank)[:, None], axes)
-    return b.op("Cast", b.op("ReduceMax", b.cast(same, I64), [1], keepdims=False), to=BOOL)
-
-
 def _unsqueezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
     rank = len(x.dims)
-    new = _is_axis(b, axes, rank + count)
+    places = b.as_i64(axes) % (rank + count)
+    same = b.op("Equal", np.arange(rank + count)[:, None], places)
+    new = b.op("Cast", b.op("ReduceMax", b.cast(same, I64), [1], keepdims=False), to=BOOL)
     if rank == 0:
         return b.op("Reshape", x, [1] * count)
     # The number of kept axes of the input in front of each axis.
@@ -229,11 +143,10 @@ def _unsqueezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
 @quirk(
     "ir::OneHot",
     recorded=True,
-    engines=BOTH,
     until="2025.3",
-    releases="2024.0 to 2025.3, GPU 2026.4",
-    symptom="These releases lack OneHot-16, and do not read the file. For the GPU plugin, a model "
-    "with OneHot does not compile if the depth or a value is no constant.",
+    releases="2024.0 to 2025.3",
+    model="test_onehot_negative_indices",
+    symptom="These releases lack OneHot-16, and do not read the file.",
     cost="a Range, an Equal and a Select for OneHot",
 )
 def computed_one_hot(b: Builder, node: Node, place: Place) -> Result:
@@ -242,12 +155,9 @@ def computed_one_hot(b: Builder, node: Node, place: Place) -> Result:
     """
     indices, depth, on, off = node.operands
     rank, axis = indices.rank, node.attributes["axis"]
-    counts_back = node.attributes["negative_indices_mode"] == "normalize"
-    is_right = all(map(_is_constant, (depth, on, off))) if place.engine == GPU else not counts_back
-    if rank is None or is_right:
+    if rank is None or node.attributes["negative_indices_mode"] != "normalize":
         return None
-    if counts_back:
-        indices = b.from_the_front(indices, depth)
+    indices = b.from_the_front(indices, depth)
     axis %= rank + 1
     zero, one = (b.cast(b.constant(number), indices.element) for number in (0, 1))
     places = b.op("Range", zero, b.cast(b.scalar(depth), indices.element), one)
@@ -255,35 +165,18 @@ def computed_one_hot(b: Builder, node: Node, place: Place) -> Result:
     return b.where(b.unsqueeze(indices, axis).equal(places), on, off)
 
 
-def _is_constant(value: Value) -> bool:
-    return value.constant is not None or known_of(value).array is not None
-
-
 @quirk(
     "PRelu",
     engines=(GPU,),
-    symptom="PRelu with computed slopes multiplies by wrong slopes. With constant slopes that are "
-    "fewer than the channels, the model does not compile.",
+    symptom="PRelu with computed slopes multiplies by wrong slopes.",
     cost="a Less, a Multiply and a Select for PRelu; they stay on the way back to ONNX",
 )
 def computed_slope(b: Builder, node: Node, place: Place) -> Result:
     """This is PRelu's definition."""
     data, slope = node.inputs
-    if data is None or slope is None or data.element is None:
-        return None
-    if is_known(slope, place) and _is_of_channels(data, slope):
+    if data is None or slope is None or data.element is None or is_known(slope, place):
         return None
     return b.where(data < b.like(0, data), data * slope, data)
-
-
-def _is_of_channels(data: Value, slope: Value) -> bool:
-    """Whether there is one slope, or one for each channel."""
-    if data.shape is None or slope.shape is None:
-        return False
-    if len(slope.shape) == 1 and len(data.shape) > 1 and slope.shape[0] == data.shape[1]:
-        return True
-    before = len(data.shape) - len(slope.shape)
-    return all(size == 1 or before + axis == 1 for axis, size in enumerate(slope.shape))
 
 
 # The GPU plugin knows random numbers when it compiles a model.

@@ -48,44 +48,24 @@ TAKERS = (
 # OpenVINO folds operators of constants if it can evaluate them. The CPU plugin runs the other ones
 # once, when it compiles the model. An elementwise operator may then write its result over such a
 # value. The next inference, or the next iteration of a Loop, reads the overwritten value.
-#
-# There are more faults. A recurrent layer expects constant weights, and fails. In a body, the
-# plugin moves the subtraction of a zero point behind the computed operator, and fuses it into the
-# next FakeQuantize. Its Convert stays without a user. The product of a constant with scaled bytes
-# has no element type, if OpenVINO keeps the bytes compressed.
 @barrier(
     *TAKERS,
-    *RECURRENT,
-    "MatMul",
     hides="content",
     beside=is_unfolded,
     symptom="An operator of constants that OpenVINO does not fold (GatherElements, GatherND, Conv, "
     "Elu, ..., a Gather or MatMul of scaled bytes, arithmetic in 8 bits) is computed once. An "
-    "elementwise operator "
-    "writes over its result, which is wrong from the second inference or iteration on. A model "
-    "does not compile if such a result is a weight of a recurrent layer. Neither does one with "
-    "such a result quantised in a body with a zero point before a FakeQuantize, nor a MatMul of "
-    "scaled bytes itself.",
+    "elementwise operator writes over its result, which is wrong from the second inference or "
+    "iteration on.",
     cost="a Gather of the constant, and a 0 from a Bucketize of a random number below 1/2",
 )
 def computed_constant(node: Node, place: Place) -> list[bool]:
     """At an elementwise operator with one input that the plugin computes from constants and one
-    that it does not know. At a recurrent layer of such a value, at a FakeQuantize of one in a body,
-    and at a MatMul of scaled bytes and a constant.
-    """
-    known = [when_known(value, place) for value in node.inputs]
-    is_written = node.op not in RECURRENT and max(known) > KnownAt.COMPUTED
-    wanted = [
-        value is not None
-        and fact is KnownAt.COMPUTED
-        and (node.op in RECURRENT or (is_written and may_hold(value, node.outputs[0])))
-        for value, fact in zip(node.inputs, known, strict=True)
+    that it does not know."""
+    known = [when_known(value, place) for value in node.operands]
+    return [
+        fact is KnownAt.COMPUTED < max(known) and may_hold(value, node.outputs[0])
+        for value, fact in zip(node.operands, known, strict=True)
     ]
-    if node.op == "FakeQuantize" and place.outer is not None:
-        wanted[0] = known[0] is KnownAt.COMPUTED
-    if node.op == "MatMul":
-        wanted = [is_unfolded(node) and max(known) < KnownAt.UNKNOWN, False]
-    return wanted
 
 
 EXACT = frozenset({F4E2M1, F8E4M3FN, F8E5M2, I2, I4, I8, U1, U2, U3, U4, U6, U8})

@@ -7,12 +7,11 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.inference.dims import known_axes
-from bridge.neutral.inference.known import as_dim, known_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Stacked
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import BOOL, F32, I8, I32, I64, U8, Element, is_static, low
+from bridge.neutral.types import BOOL, I8, I32, I64, U8, Element, is_static, low
 from bridge.operators import Result
-from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_hidden
 from bridge.quirks.quirk import BOTH, CPU, GPU, MOVES, Place, barrier, nearest, quirk
 
@@ -75,16 +74,12 @@ def _limits(b: Builder, node: Node) -> Iterator[Value]:
 @quirk(
     "MatMul",
     engines=BOTH,
-    symptom="A MatMul over an axis of size 0 gives numbers from unset memory. One of integers does "
-    "not compile if an operand is an empty constant.",
-    cost="two Pads, or three Converts",
+    symptom="A MatMul over an axis of size 0 gives numbers from unset memory.",
+    cost="two Pads",
 )
 def product_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
-    """A further product of zeros adds 0 to each sum. An empty result has no number to round."""
+    """A further product of zeros adds 0 to each sum."""
     one, other = node.operands
-    if one.element is I32 and any(v.constant is not None and 0 in v.dims for v in (one, other)):
-        made = b.op("MatMul", b.cast(one, F32), b.cast(other, F32), **node.attributes)
-        return b.cast(made, I32)
     if not one.rank or not other.rank:
         return None
     first = -2 if node.attributes.get("transpose_a") and one.rank > 1 else -1
@@ -104,25 +99,22 @@ def _longer(b: Builder, value: Value, axes: Collection[int], element: Value) -> 
 
 # OpenVINO computes the unknown size of a Reshape from the number of elements and the other sizes.
 # It divides 0 by 0, and takes 0 as the size. If it does not know the sizes, it keeps the operator.
-# The CPU plugin divides by a size of 0 when it compiles a Gather, if it knows all sizes then.
-# Bridge folds most of these; here is a Gather whose sizes became known later. It does not compute a
-# value that is surely empty, and a stack of such values gets size 0 for each open size.
+# The CPU plugin does not compute a value that is surely empty, and a stack of such values gets size
+# 0 for each open size.
 @barrier(
     *MOVES,
-    "Gather",
     "Loop",
     hides="shape",
     engines=BOTH,
     symptom="A Squeeze, an Unsqueeze or a Transpose of axes of size 1 gives 0 for an unknown size. "
     "This happens if another size of the result is known to be 0, and for a stack of such values, "
-    "too. OpenVINO crashes when it compiles a Gather of known sizes that gives an empty tensor.",
+    "too.",
     cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2",
 )
 def known_empty_tensor(node: Node, place: Place) -> list[bool]:
     """At a Reshape, Squeeze, Transpose or Unsqueeze whose result has a size of 0 and one open size,
-    unless the input is a constant. For the CPU plugin also at a Gather of data and indices of known
-    shapes, one of them empty, and at a Loop that stacks and reads values with a size of 0 and an
-    open size.
+    unless the input is a constant. For the CPU plugin also at a Loop that stacks and reads values
+    with a size of 0 and an open size.
     """
     if place.engine != CPU and node.op not in MOVES:
         return []
@@ -135,13 +127,6 @@ def known_empty_tensor(node: Node, place: Place) -> list[bool]:
     data, *others = node.inputs
     if data is None:
         return []
-    if node.op == "Gather":
-        indices = others[0]
-        if indices is None or is_hidden(data, "shape"):
-            return []
-        known = is_static(data.shape) and is_static(indices.shape)
-        fresh = known and not is_hidden(indices, "shape")
-        return [0 in data.dims, 0 in indices.dims, False] if fresh else []
     made = data.producer
     if made is not None and any(v is not None and 0 in (v.shape or ()) for v in made.inputs):
         infer(made)  # What was folded in front of it may tell more.
@@ -170,24 +155,6 @@ def _is_hidden(value: Value) -> bool:
     return False
 
 
-# Bridge has folded the broadcasts that it knows to be empty. But OpenVINO also folds constants
-# of other types, and Ifs with a known condition, and divides by zero. The plugin computes an
-# empty broadcast correctly at inference. So the shape is made unknown before the model runs.
-@barrier(
-    "Broadcast",
-    "Expand",
-    hides="number",
-    symptom="OpenVINO crashes when it compiles an empty broadcast that is computed from constants.",
-    cost="a 0 added to the shape, from a Bucketize of a random number below 1/2",
-)
-def broadcast_to_empty_tensor(node: Node, place: Place) -> list[bool]:
-    """At a broadcast that may be empty, if OpenVINO knows the data and the shape."""
-    data, sizes, *others = node.inputs
-    may_be_empty = data is not None and (data.shape is None or any(not low(d) for d in data.shape))
-    wanted = may_be_empty and is_known(data, place) and is_known(sizes, place)
-    return [False, wanted, *[False] * len(others)]
-
-
 OF_EMPTY_AXIS = {
     "ReduceL1": 0, "ReduceL2": 0, "ReduceLogicalAnd": True, "ReduceLogicalOr": False,
     "ReduceProd": 1, "ReduceSum": 0,
@@ -206,7 +173,7 @@ OF_EMPTY_AXIS = {
     releases="2024.0 to 2024.5, GPU 2026.4",
     until="2024.5",
     symptom="A sum, or another reduction, over an empty axis keeps the result of the previous "
-    "inference. The GPU plugin ends the process in the first one.",
+    "inference, or is unset memory.",
     cost="a ShapeOf, an Equal and a Select behind each such reduction; for the GPU plugin a copy "
     "of the tensor",
 )
@@ -255,44 +222,6 @@ def _of_empty_axis(op: str, element: Element) -> float:
         return inf if op == "ReduceMin" else -inf
     least, most = element.bounds
     return min(most, I32.bounds[1]) if op == "ReduceMin" else max(least, I32.bounds[0])
-
-
-SAME_NUMBER = ("Cast", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze")
-"""Operators that give a number another type or rank, or select one."""
-
-
-@quirk(
-    "ir::TopK",
-    recorded=True,
-    symptom="A TopK with a k of 0 fails, unless the input is empty.",
-    cost="a Maximum, and a Slice of each output",
-)
-def empty_top_k(b: Builder, node: Node, place: Place) -> Result:
-    """The first k of the largest elements are the k largest elements. If k is 0, a Slice keeps
-    nothing of the one element. Of an empty tensor, nothing is cut.
-    """
-    x, k = node.operands[:2]
-    count, top = k, place
-    while top.outer is not None:
-        count, top = top.outside(count), top.outer
-    sizes = {dim for value in top.graph.inputs for dim in value.shape or () if isinstance(dim, str)}
-    if not _may_be_zero(count, sizes):
-        return None
-    outputs = b.ops(node.op, 2, x, b.max(k, 1), **node.attributes)
-    end = b.reshape(b.as_i64(k), 1)
-    return [b.op("Slice", output, [0], end, [node.attributes["axis"]]) for output in outputs]
-
-
-def _may_be_zero(k: Value, sizes: Collection[str], depth: int = 4) -> bool:
-    """Whether a number may be below 1 though none of some sizes is 0."""
-    known = k.known_value
-    if known and None not in known:
-        return not all(low(dim) > 0 or dim in sizes for dim in map(as_dim, known))
-    made = k.behind(*SAME_NUMBER).producer
-    if made is None or made.op not in ("Max", "Min") or not depth:
-        return True
-    found = [_may_be_zero(value, sizes, depth - 1) for value in made.operands]
-    return all(found) if made.op == "Max" else any(found)
 
 
 @quirk(

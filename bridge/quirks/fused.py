@@ -10,7 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, Term, is_number, op, var
-from bridge.neutral.types import F64, Dim, Element, high, is_same, is_static, low, size_of
+from bridge.neutral.types import F64, Dim, high, is_same, is_static, low, size_of
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import is_hidden
@@ -69,8 +69,7 @@ FAR = 8
     "wrong elements of the constant. Behind a reduction of three axes that keeps the second, it "
     "takes another axis. A product of shape [n, 4, 3, 4] plus a constant of shape [1, 4, 1, 1] has "
     "this constant along the last axis; with another size there, or with a constant along a last "
-    "axis of open size, the model fails. So it does with a scale behind a product by a constant "
-    "vector, or the result has the shape of the matrix. A FakeQuantize behind the arithmetic has "
+    "axis of open size, the model fails. A FakeQuantize behind the arithmetic has "
     "the constant of the first channel for all, in a body or with a dynamic shape. Behind a "
     "reduction, an integer Divide by a constant rounds to the nearest integer, and a constant "
     "divided by the result exchanges its operands. Behind a reduction of a tensor of three axes of "
@@ -85,8 +84,7 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
     elements behind a reduction of three axes that keeps the second, or at a BatchNormalization
     there. At arithmetic of open shape, or PRelu, behind a MatMul by constants, if the other operand
     is a constant along axis 1, and this axis is not the last one; behind any product, if a constant
-    lies along a last axis of open size. At a Mul, Div or BatchNormalization of a product by a
-    vector, if OpenVINO knows the vector and the other operand.
+    lies along a last axis of open size.
 
     At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
     behind its bounds, where nothing else reads the arithmetic. Not if a convolution or a MatMul in
@@ -105,8 +103,6 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
 
 def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
     """Whether the kernel that computes an operand computes the node wrongly."""
-    if node.op in ("Div", "Mul") and is_known(other, place) and _is_by_vector(data, place):
-        return True
     kernel, is_view = _kernel(data, place)
     if kernel is None:
         return False
@@ -127,15 +123,7 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
 def _is_scaled_wrongly(value: Value, place: Place) -> bool:
     """Whether the kernel that computes a value scales channels wrongly."""
     kernel, _ = _kernel(value, place)
-    of_reduction = kernel is not None and kernel.op in REDUCTIONS and _keeps_channels(kernel)
-    return of_reduction or _is_by_vector(value, place)
-
-
-def _is_by_vector(value: Value, place: Place) -> bool:
-    """Whether a value is the product of a matrix and a vector that OpenVINO knows."""
-    product = producer_of(value, "MatMul")
-    vectors = [v for v in product.operands if v.rank == 1] if product else []
-    return any(is_known(vector, place) for vector in vectors)
+    return kernel is not None and kernel.op in REDUCTIONS and _keeps_channels(kernel)
 
 
 def _is_across(data: Value, other: Value, node: Node, product: Node, place: Place) -> bool:
@@ -311,70 +299,37 @@ def scale_of_product(node: Node, place: Place) -> list[bool]:
 
 
 # OpenVINO treats arithmetic as the dequantisation of integers, and moves it behind other operators.
-# The CPU plugin then has to compute in 8-bit floats, which it does not support.
 @barrier(
-    "Add",
-    "Div",
     "GroupNormalization",
     "MVN",
-    "Mul",
     "Sub",
     hides="memory",
     needs=("FakeQuantize",),
-    symptom="A model does not compile if it quantises to integers, and scales floats of 8 bits "
-    "elsewhere. An MVN or a GroupNormalization of quantised values adds its epsilon to the "
+    symptom="An MVN or a GroupNormalization of quantised values adds its epsilon to the "
     "variance of the integers. Quantised values that are scaled by a computed zero point and a "
     "computed scale are the least number.",
     cost="a Max of the value",
 )
 def moved_dequantisation(node: Node, place: Place) -> list[bool]:
-    """In a model with a FakeQuantize, at arithmetic on a computed float of 8 bits that is
-    converted, at a Sub of computed bytes from others, and at an MVN or a GroupNormalization of a
-    computed value, if its epsilon counts.
+    """In a model with a FakeQuantize, at a Sub of computed bytes from others, and at an MVN or a
+    GroupNormalization of a computed value, if its epsilon counts.
     """
-    if node.op in SCALING:
-        stored = [_stored_in(value) for value in node.inputs]
-        if node.op == "Sub" and all(e is not None and e.is_integer for e in stored):
-            return [True, False]
-        return [e is not None and e.is_float for e in stored]
+    if node.op == "Sub":
+        return [all(map(_is_of_bytes, node.operands)), False]
     x = node.operand(0)
     epsilon = node.attributes["eps" if node.op == "MVN" else "epsilon"]
     is_scaled = epsilon > TINY and x.producer is not None and not is_hidden(x, "memory")
     return [is_scaled, *[False] * (len(node.inputs) - 1)]
 
 
-def _stored_in(value: Value | None) -> Element | None:
-    """The type of the computed bytes that a value, perhaps reshaped, is converted from. Weights are
-    not computed."""
-    while value is not None and value.producer is not None:
-        if value.producer.op not in ("Cast", "ir::Convert", "Reshape"):
-            return None
-        value = value.producer.inputs[0]
-        element = None if value is None else value.element
-        if value is not None and element is not None and element.bits == 8:
-            return element if value.constant is None else None
-    return None
-
-
-@barrier(
-    "MatMul",
-    hides="memory",
-    needs=("Softmax",),
-    engines=(GPU,),
-    symptom="An attention of one head and one batch does not compile if neither its scores nor its "
-    "keys have a scale.",
-    cost="a maximum of the weights with themselves",
-)
-def attention_of_one_head(node: Node, place: Place) -> list[bool]:
-    """At a MatMul behind a Softmax of another MatMul, perhaps with a mask and without a scale, if
-    all axes of the product but the last two have size 1.
-    """
-    weights, output = node.inputs[0], node.outputs[0]
-    if weights is None or (output.rank or 0) < 3 or any(dim != 1 for dim in output.dims[:-2]):
-        return []
-    softmax = _found(weights, "Softmax", "Where")
-    scores = softmax and _found(softmax.inputs[0], "MatMul", "Add")
-    return [scores is not None and not _is_scaled(scores.inputs[1]), False]
+def _is_of_bytes(value: Value) -> bool:
+    """Whether a value, perhaps reshaped, is converted from computed bytes. Weights are not
+    computed."""
+    while made := producer_of(value, "Cast", "ir::Convert", "Reshape"):
+        value = made.operand(0)
+        if value.element is not None and value.element.bits == 8:
+            return value.element.is_integer and value.constant is None
+    return False
 
 
 @barrier(
@@ -409,15 +364,6 @@ def _found(value: Value | None, op: str, through: str) -> Node | None:
     return None
 
 
-def _is_scaled(keys: Value | None) -> bool:
-    """Whether keys are multiplied by a known number that is not 1."""
-    made = None if keys is None else keys.behind("Cast", *MOVES).producer
-    if made is None or made.op not in ("Div", "Mul"):
-        return False
-    known = [known_of(value).reals for value in made.inputs]
-    return any(numbers is not None and (numbers != 1).any() for numbers in known)
-
-
 def _gate(x: Term) -> Term:
     return op("Relu | Sigmoid | Tanh", x)
 
@@ -434,8 +380,7 @@ def _product(left: Term, bias: Term) -> Term:
 
 
 INPUT, INPUT_AGAIN, STATE, STATE_AGAIN, STATE_AT_LAST = (var() for _ in range(5))
-FORGETTING = var(where=lambda value: known_of(value).array is not None)
-CELL, WHOLE, WHOLE_AGAIN, BIAS, BIAS_AGAIN = (var() for _ in range(5))
+WHOLE, WHOLE_AGAIN, BIAS, BIAS_AGAIN = (var() for _ in range(4))
 BOTH_INPUTS = op("Concat", INPUT, STATE)
 GATES = _gate(_product(BOTH_INPUTS, BIAS))
 RESET = _part(GATES, 0, 1)
@@ -444,31 +389,23 @@ CANDIDATE = _gate(_product(op("Concat", INPUT_AGAIN, RESET * STATE_AGAIN), BIAS_
 GRU = (WHOLE - UPDATE) * CANDIDATE + UPDATE_AGAIN * STATE_AT_LAST
 UPDATED = (WHOLE_AGAIN - var()) * UPDATE
 AUGRU = UPDATED * STATE_AT_LAST + (WHOLE - UPDATED) * CANDIDATE
-SUMS = op("MatMul", BOTH_INPUTS) + BIAS
-INTO, NEW, KEPT, OUT = (_part(SUMS, 0, 1, 2, 3) for _ in range(4))
-NEXT = _gate(INTO) * _gate(NEW) + _gate(KEPT + FORGETTING) * CELL
-LSTM = _gate(NEXT) * _gate(OUT)
 
 
-# OpenVINO's GRUCellFusion, AUGRUCellFusion and LSTMCellFusion compare types of operators, and few
-# of their operands.
+# OpenVINO's GRUCellFusion and AUGRUCellFusion compare types of operators, and few of their
+# operands.
 @barrier(
     "Add",
-    "Mul",
     hides="memory",
     needs=("ir::Split",),
-    symptom="Arithmetic like that of a GRU's or an LSTM's cell is taken for it. A model does not "
-    "compile if the bias of such a GRU is a vector, or the cell state of such an LSTM is "
-    "broadcast. Numbers are wrong if another number stands for 1, or other values for the input "
-    "and the state.",
-    cost="a maximum of a sum or a product of the cell with itself, and the arithmetic itself",
+    symptom="Arithmetic like that of a GRU's cell is taken for it, though another number stands "
+    "for 1, or other values for the input and the state.",
+    cost="a maximum of a sum of the cell with itself, and the arithmetic itself",
 )
 def cell_of_other_operands(node: Node, place: Place) -> list[bool]:
-    """At the last Add of what OpenVINO takes for a GRU's cell, and the last Mul of an LSTM's, if
-    the operands are not those of such a cell.
+    """At the last Add of what OpenVINO takes for a GRU's cell, if the operands are not those of
+    such a cell.
     """
-    patterns = (LSTM,) if node.op == "Mul" else (GRU, AUGRU)
-    for pattern in patterns:
+    for pattern in (GRU, AUGRU):
         for found in pattern.matches(node.outputs[0], Found(), lambda value: 1, root=True):
             return [not _is_cell(found), False]
     return []
@@ -480,8 +417,6 @@ def _is_cell(found: Found) -> bool:
     joined = found.node(BOTH_INPUTS)
     if (x.rank, state.rank) != (2, 2) or joined.attributes["axis"] not in (1, -1):
         return False
-    if CELL in found:
-        return is_same(found[CELL].shape, state.shape)
     if found[INPUT_AGAIN] is not x or not found[STATE_AGAIN] is found[STATE_AT_LAST] is state:
         return False
     update, biases = found[UPDATE], [found[bias] for bias in (BIAS, BIAS_AGAIN) if bias in found]
@@ -548,10 +483,8 @@ MOST_AXES = 6
 """The rank up to which the plugin has such kernels."""
 
 
-def _is_faulty(node: Node, engine: str) -> bool:
+def _is_faulty(node: Node) -> bool:
     output = node.outputs[0]
-    if engine == GPU:
-        return node.op == "Where" and output.rank == MOST_AXES
     if output.rank is None or output.rank <= MOST_AXES or is_static(output.shape):
         return False
     if node.op == "Expand":  # OpenVINO writes a product with ones.
@@ -568,15 +501,13 @@ def _is_faulty(node: Node, engine: str) -> bool:
     *OF_ONE_RANK,
     "Expand",
     recorded=True,
-    engines=BOTH,
     symptom="An element-wise operator of more than six axes of open sizes gives wrong numbers, if "
-    "another node of this operator has fewer axes of open sizes. The GPU plugin has no Select of "
-    "six axes.",
+    "another node of this operator has fewer axes of open sizes.",
     cost="two Reshapes, which copy nothing; a Broadcast of each operand of another shape",
 )
 def kernel_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
     """Such an operator gives the same for vectors, if its operands have one shape."""
-    if not _is_faulty(node, place.engine):
+    if not _is_faulty(node):
         return None
     values = [value for value in node.inputs if value is not None]
     rank = node.outputs[0].rank or 0

@@ -23,6 +23,7 @@ MODES = {"linear_onnx": "linear"}
     symptom="An Interpolate along the first axes of a tensor of rank 4 or more fails or is wrong: "
     "only supports resize on spatial dimensions.",
     cost="a product with a matrix, or a Gather, for each axis",
+    recorded=True,
 )
 def axes_of_interpolation(b: Builder, node: Node, place: Place) -> Result:
     """Each axis is interpolated alone, with explicit weights of the same mode."""
@@ -78,6 +79,7 @@ def _has_kernel(
 @quirk(
     "GroupNormalization",
     uses=True,
+    model="GroupNorm in a branch",
     symptom="GroupNormalization in the body of an If or a Loop does not compile: evaluate() is not "
     "implemented. Nor does one of a matrix, if the size of an input is open. OpenVINO crashes "
     "when it compiles one whose output a Select reads, if other inputs of the Select are computed.",
@@ -97,35 +99,13 @@ def group_normalization(b: Builder, node: Node, place: Place) -> Result:
     assert scale is not None and bias is not None
     grouped = b.reshape(data, 0, node.attributes["num_groups"], -1)
     eps = node.attributes["epsilon"]
-    settings = {"eps": eps, "eps_mode": "inside_sqrt", "normalize_variance": True}
+    settings = {"eps": eps, "eps_mode": "INSIDE_SQRT", "normalize_variance": True}
     even = b.op("Reshape", b.op("MVN", grouped, [2], **settings), b.op("Shape", data))
     return even * _along_channels(b, scale, data.rank) + _along_channels(b, bias, data.rank)
 
 
 def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
     return b.reshape(vector, 1, -1, *(1,) * (rank - 2))
-
-
-@quirk(
-    "Unique",
-    engines=(GPU,),
-    symptom="A Unique of one element does not compile if something reads its places or counts, and "
-    "all shapes are known.",
-    cost="none; the constants stay on the way back to ONNX",
-)
-def unique_of_one(b: Builder, node: Node, place: Place) -> Result:
-    """One part differs from no other: it is at place 0, once."""
-    data = node.inputs[0]
-    if data is None or data.rank is None:
-        return None
-    axis = node.input(1)
-    axes = range(data.rank) if axis is None else known_axes(axis, data.rank)
-    if axes is None or any(data.dims[at] != 1 for at in axes):
-        return None
-    values = b.reshape(data, -1) if axis is None else b.op("Identity", data)
-    index, count = (node.attributes[f"{name}_element_type"] for name in ("index", "count"))
-    numbers = [b.constant([0], index), b.constant([0], index), b.constant([1], count)]
-    return [values, *numbers][: len(node.outputs)]
 
 
 @quirk(
@@ -288,26 +268,6 @@ def zeros_of_hard_sigmoid(b: Builder, node: Node, place: Place) -> Result:
     return b.op("Clip", x * alpha + beta, b.like(0.0, x), b.like(1.0, x))
 
 
-@quirk(
-    "FakeQuantize",
-    recorded=True,
-    symptom="A FakeQuantize of open size, or in a body, with limits along the third axis does not "
-    "compile before an Add or a MatMul: doesn't support non per-tensor quantization for axis 2.",
-    cost="an Unsqueeze and a Squeeze, which copy nothing",
-)
-def axis_of_quantisation(b: Builder, node: Node, place: Place) -> Result:
-    """A tensor has the elements of one with a second axis of size 1, which is removed again."""
-    rank = node.operand(0).rank or 0
-    if rank < 3 or (place.body is None and is_static(node.operand(0).shape)):
-        return None
-    limits = [v.dims if v.rank else (1,) for v in node.operands[1:] if v.rank is not None]
-    places = {axis - len(dims) for dims in limits for axis, dim in enumerate(dims) if dim != 1}
-    if len(limits) < 4 or places != {2 - rank}:
-        return None
-    inputs = (b.unsqueeze(v, 1) if len(v.dims) == rank else v for v in node.operands)
-    return b.op("Squeeze", b.op("FakeQuantize", *inputs, **node.attributes), [1])
-
-
 # The kernel of a Pad reads the pad of a second axis behind the pads.
 @quirk(
     "Einsum",
@@ -367,24 +327,3 @@ def _vector_of_einsum(b: Builder, node: Node, first: Value) -> Value | None:
     longer = f"{axis}{equation.partition('->')[0]}->{axis}"
     summed = b.node("Einsum", operands, 1, {"equation": longer}, extras=node.extras)
     return b.squeeze(summed.outputs[0], 0)
-
-
-@quirk(
-    "GroupedMatMul",
-    symptom="A GroupedMatMul does not compile if OpenVINO does not know its matrices.",
-    cost="products of all rows with all matrices",
-)
-def groups_of_computed_matrices(b: Builder, node: Node, place: Place) -> Result:
-    """Each row keeps its product with the matrix of its own group, the first that ends behind it.
-    In the sum over the groups, the other products count as 0."""
-    rows, matrices = node.operands[:2]
-    if is_known(matrices, place) or matrices.rank is None:
-        return None
-    products = b.op("MatMul", rows, matrices, transpose_b=True)
-    if rows.rank == 3:
-        return products
-    at, ends = b.positions(rows, 0), b.as_i64(node.operand(2))
-    starts = b.concat(0, b.constant([0]), ends[:-1])
-    own = b.op("Xor", *(at < b.unsqueeze(bounds, 1) for bounds in (starts, ends)))
-    kept = b.where(b.unsqueeze(own, 2), products, b.like(0, products))
-    return b.op("ReduceSum", kept, b.constant([0]), keepdims=False)

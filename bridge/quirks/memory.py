@@ -531,27 +531,6 @@ IN_PLACE = frozenset({"Identity", *RESHAPES})
 """Operators whose result has the elements of their first input."""
 
 
-# The plugin reads such a row on the host with a wrong layout, also behind arithmetic.
-@quirk(
-    "Gather",
-    recorded=True,
-    engines=(GPU,),
-    symptom="One row of a matrix of integers with an open size, as an end of a Slice: memory runs "
-    "out, or the process ends.",
-    cost="a Squeeze",
-)
-def row_on_host(b: Builder, node: Node, place: Place) -> Result:
-    """A row by a list of one index is a matrix of one row."""
-    data, index, axis = node.operands
-    is_wanted = index.rank == 0 and (data.rank or 0) > 1 and not is_static(data.shape)
-    if not is_wanted or data.element is None or not data.element.is_integer:
-        return None
-    if node.attributes["batch_dims"] or known_of(axis).ints is None:
-        return None
-    rows = b.op("Gather", data, b.reshape(index, 1), axis, **node.attributes)
-    return b.op("Squeeze", rows, b.reshape(axis, 1))
-
-
 # The GPU plugin does not wait until an input of the model has been copied to the device.
 @barrier(
     *READERS,
@@ -611,16 +590,13 @@ def _is_of_shapes(value: Value) -> bool:
 
 
 # The GPU plugin writes an output that follows from sizes only if sizes change. It keeps constants
-# of f64 and u64 in 32 bits, and does not convert them back. If it knows the shape of a boolean
-# output, it compares the output's type with bytes; it knows more shapes than OpenVINO shows.
+# of f64 and u64 in 32 bits, and does not convert them back.
 @graph_quirk(
     engines=(GPU,),
     symptom="An output that depends on sizes alone is unset memory in a new request, unless sizes "
-    "changed. A constant output of f64 has the bits of f32, and one of u64 the bits of i32. The "
-    "first inference fails at a boolean output of known shape, if something before it has an open "
-    "size. An output that is a part of a tensor, in f16 or reshaped, has the first elements of the "
-    "tensor. A Slice of a Slice that was whole and is empty in the next run ends the process.",
-    cost="a LogicalOr or a Gather of the output, or a few operators on one element, which stay on "
+    "changed. A constant output of f64 has the bits of f32, and one of u64 the bits of i32. An "
+    "output that is a part of a tensor, in f16 or reshaped, has the first elements of the tensor.",
+    cost="a Maximum or a Gather of the output, or a few operators on one element, which stay on "
     "the way back to ONNX",
 )
 def copied_output(graph: Graph, context: Context) -> bool:
@@ -628,8 +604,6 @@ def copied_output(graph: Graph, context: Context) -> bool:
     maximum with itself.
     """
     place = Place(graph)
-    made = (value for node in graph.nodes for value in node.outputs)
-    is_open = not all(is_static(value.shape) for value in (*graph.inputs, *made))
 
     def copied(b: Builder, value: Value) -> Value | None:
         element, made = value.element, value.producer
@@ -637,8 +611,7 @@ def copied_output(graph: Graph, context: Context) -> bool:
             return None
         if element in (F64, U64) and is_known(value, place):
             return opaque(b, value, "content")
-        is_bool = element is BOOL and is_open and made.op != "Constant"
-        if is_bool or _is_moved_part(value) or _is_part_of_part(value):
+        if _is_moved_part(value):
             return opaque(b, value, "memory")
         shape = nearest(value, "Shape", 1000) if element.is_integer else None
         if shape is None or not _is_of_shapes(value):
@@ -660,16 +633,6 @@ def _is_moved_part(value: Value) -> bool:
         return False
     whole = made.operand(0)
     return is_static(whole.shape) and is_static(part.shape) and part.shape != whole.shape
-
-
-def _is_part_of_part(value: Value) -> bool:
-    """Whether a value is a Slice of a Slice of open size."""
-    for _ in range(2):
-        made = value.behind(*IN_PLACE).producer
-        if made is None or made.op != "Slice" or is_static(made.outputs[0].shape):
-            return False
-        value = made.operand(0)
-    return True
 
 
 def _zero_of(b: Builder, data: Value) -> Value:
@@ -698,14 +661,12 @@ MISREADERS = frozenset({"GatherND", "MatMul"})
     uses=True,
     engines=(GPU,),
     symptom="A row `x[1:2]` times a number gives the products of the first row. A MatMul or a "
-    "GatherND takes wrong elements of a part of a tensor with three or four axes. A MatMul whose "
-    "second operand is a part does not compile.",
+    "GatherND takes wrong elements of a part of a tensor with three or four axes.",
     cost="a Maximum, or a LogicalOr, for each such part",
 )
 def parts_in_place(node: Node, place: Place) -> list[bool]:
-    """At a part that is one row, at the second operand of a MatMul, and at a part of a tensor with
-    three or four axes that a MatMul or a GatherND reads; at a Slice or a Gather only if all sizes
-    are known.
+    """At a part that is one row, and at a part of a tensor with three or four axes that a MatMul or
+    a GatherND reads; at a Slice or a Gather only if all sizes are known.
     """
     return [_is_misread(node, part, place) for part in node.outputs]
 
@@ -721,11 +682,7 @@ def _is_misread(node: Node, part: Value, place: Place) -> bool:
     if all(hides(reader, "memory") for reader in readers):
         return False
     sizes = _sizes_in_whole(node, part)
-    turned = [part, *(reader.outputs[0] for reader in readers if reader.op == "Transpose")]
-    products = [(v, user) for v in turned for user in place.users(v) if user.op == "MatMul"]
-    if any(user.inputs[1] is v for v, user in products) or (
-        whole.rank > 2 and any(reader.op in MISREADERS for reader in readers)
-    ):
+    if whole.rank > 2 and any(reader.op in MISREADERS for reader in readers):
         return node.op in SPLITS or (sizes is not None and sizes != whole.shape)
     is_row = sizes is not None and size_of(sizes) == sizes[1] > 1
     return is_row and sizes != whole.shape

@@ -50,6 +50,9 @@ class EngineFault(TypedDict, total=False):
     quirk. `engines` have the fault, `releases` as far as it was seen. `until` is the last release
     with it, if newer releases of the CPU plugin mend it; then the quirk runs there only if the user
     asks for such a release. `issue` is the upstream issue.
+
+    A fault is silent: numbers are wrong, without an error. One that is an error has a quirk only if
+    it shows in a published model, `model`: a test of the ONNX standard, or an exporter's.
     """
 
     symptom: Required[str]
@@ -58,6 +61,7 @@ class EngineFault(TypedDict, total=False):
     releases: str
     until: str
     issue: str
+    model: str
 
 
 @dataclass(eq=False, kw_only=True)
@@ -82,6 +86,7 @@ class Quirk:
     releases: str = NEWEST
     until: str = ""
     issue: str = ""
+    model: str = ""
     hides: str = ""
     at: tuple[str, ...] = ()
     recorded: frozenset[str] = frozenset()

@@ -249,28 +249,17 @@ def rounded_remainder(b: Builder, node: Node, place: Place) -> Result:
 @quirk(
     "LRN",
     recorded=True,
-    symptom="An LRN converts its bias to an integer: 1 for 1.5. One of size 5 over an open number "
-    "of channels, of four axes, does not run.",
-    cost="a Multiply; two Reshapes, which copy nothing",
+    symptom="An LRN converts its bias to an integer: 1 for 1.5.",
+    cost="a Multiply",
 )
-def kernel_of_lrn(b: Builder, node: Node, place: Place) -> Result:
-    """(bias + s)^-beta is bias^-beta times (1 + s / bias)^-beta for a bias above 0. The places of
-    an image may stand along one axis."""
-    data, axes = node.operands
-    attributes = node.attributes
-    bias, alpha, y = attributes["bias"], attributes["alpha"], data
-    is_scaled = bias != int(bias) and bias > 0
-    is_open = data.rank == 4 and attributes["size"] == 5 and not isinstance(data.dims[1], int)
-    if not is_scaled and not is_open:
+def bias_of_lrn(b: Builder, node: Node, place: Place) -> Result:
+    """(bias + s)^-beta is bias^-beta times (1 + s / bias)^-beta for a bias above 0."""
+    attributes, bias = node.attributes, node.attributes["bias"]
+    if bias == int(bias) or bias <= 0:
         return None
-    if is_open:
-        y = b.reshape(data, 0, 0, -1)
-    if is_scaled:
-        factor: float = bias ** -attributes["beta"]
-        y = b.op("LRN", y, axes, **{**attributes, "bias": 1.0, "alpha": alpha / bias}) * factor
-    else:
-        y = b.op("LRN", y, axes, **attributes)
-    return b.op("Reshape", y, b.op("Shape", data)) if is_open else y
+    scaled = {**attributes, "bias": 1.0, "alpha": attributes["alpha"] / bias}
+    factor: float = bias ** -attributes["beta"]
+    return b.op("LRN", *node.inputs, **scaled) * factor
 
 
 SPLITS, SPLIT = 2.0**16 + 1, 2.0**110

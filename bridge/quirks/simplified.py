@@ -9,12 +9,12 @@ from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, op, var
-from bridge.neutral.types import BOOL, U8, Dim, is_same, is_static
+from bridge.neutral.types import Dim, is_same, is_static
 from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
-from bridge.quirks.known import KnownAt, is_known, when_known
-from bridge.quirks.quirk import ARITHMETIC, BOTH, MOVES, REDUCTIONS, RESHAPES, Place, barrier, quirk
+from bridge.quirks.known import is_known
+from bridge.quirks.quirk import BOTH, MOVES, REDUCTIONS, RESHAPES, Place, barrier, quirk
 
 
 class OfShape(May):
@@ -81,43 +81,8 @@ def of_vector(b: Builder, found: Found, uses: Uses) -> Value:
     return abs(found[X])
 
 
-PRODUCTS = frozenset({"MatMul", "Einsum"})
-"""Operators that OpenVINO treats as a matrix product."""
-
-
-# OpenVINO moves the Reshape in front of the product, where the empty shape crashes.
-@quirk(
-    "Reshape",
-    needs=("Einsum", "MatMul"),
-    symptom="OpenVINO crashes when it compiles a MatMul of one row and one column that is reshaped "
-    "to a scalar. Operators of one input may stand between.",
-    cost="none: a Squeeze takes the place of the Reshape",
-)
-def scalar_of_product(b: Builder, node: Node, place: Place) -> Result:
-    """A value that becomes a scalar has one element. So all its axes have size 1, and are
-    removed.
-    """
-    data, sizes = node.inputs
-    assert data is not None and sizes is not None
-    if sizes.shape != (0,) or not data.rank or not _is_of_product(data):
-        return None
-    return b.op("Squeeze", data, [*range(data.rank)])
-
-
-def _is_of_product(value: Value) -> bool:
-    """Whether a product computes a value, perhaps through operators with one computed input."""
-    while (made := value.producer) is not None and not made.bodies:
-        if made.op in PRODUCTS:
-            return True
-        computed = [v for v in made.inputs if v is not None and v.constant is None]
-        if len(computed) != 1:
-            return False
-        value = computed[0]
-    return False
-
-
 # Passes of OpenVINO: EliminateReduceReshape, PullReshapeThroughReduce, TransposeReduction,
-# ShuffleChannelsFusion, EliminateSlice, PullSqueezeThroughEltwise.
+# EliminateSlice.
 @barrier(
     *REDUCTIONS,
     *MOVES,
@@ -129,10 +94,8 @@ def _is_of_product(value: Value) -> bool:
     "reduction without `keep_dims` to the same rank is dropped, so a maximum of shape [1, 2] that "
     "is reshaped to [2, 1] stays as it is. A reduction with `keep_dims` of an unsqueezed tensor "
     "has its axes at other places. A Slice from the first element in front of a GatherElements is "
-    "dropped, so negative indices count from another end. A model does not compile if a tensor of "
-    "rank 4 with an open batch is reshaped, transposed and reshaped, and the second axis between "
-    "has an open size. A model fails where a sum of two ranks and open sizes is squeezed. A "
-    "Gather of rows along a new axis of open sizes gives one row.",
+    "dropped, so negative indices count from another end. A Gather of rows along a new axis of "
+    "open sizes gives one row.",
     cost="a maximum of the view, or of its operand, with itself",
 )
 def rearranged_views(node: Node, place: Place) -> list[bool]:
@@ -141,10 +104,7 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
     reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction behind
     new axes of size 1, if it keeps an axis before them, or counts from the end. At a GatherElements
     of a Slice that begins at 0 with step 1. At a Gather along a new axis of a tensor with several
-    open sizes, but for a scalar index. At a Reshape of a transposed Reshape of rank 4 or 5 to known
-    shapes, if the second axis of the latter has an open size, and only the first one of its input;
-    Squeeze and Unsqueeze are such Reshapes. At a Squeeze of arithmetic of two views, if one of
-    lower rank has an open size.
+    open sizes, but for a scalar index.
     """
     if None in (node.operand(0).rank, node.outputs[0].rank):
         return []
@@ -153,7 +113,7 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
     elif node.op == "Gather":
         wrong = _is_gathered(node)
     elif node.op in MOVES:
-        wrong = _is_dropped(node, place) or _is_shuffle(node) or _is_pulled(node)
+        wrong = _is_dropped(node, place)
     else:
         wrong = _is_moved(node, place)
     return [wrong, *[False] * (len(node.inputs) - 1)]
@@ -174,26 +134,6 @@ def _is_gathered(node: Node) -> bool:
     new, along = (known_axes(v, data.rank or 0) for v in (view.input(1), node.input(2)))
     is_open = sum(not isinstance(dim, int) for dim in data.dims) > 1
     return is_open and not {*(new or ())}.isdisjoint(along or ())
-
-
-def _is_shuffle(node: Node) -> bool:
-    transposed = producer_of(node.operand(0), "Transpose")
-    first = transposed and producer_of(transposed.operand(0), *RESHAPES)
-    if not first or node.op not in RESHAPES:
-        return False
-    if not all(known_of(n.input(1)).ints for n in (first, node)):
-        return False
-    x, groups = first.operand(0).behind(*RESHAPES), first.outputs[0]
-    is_batch_open = x.rank == 4 and not is_static(x.shape) and is_static(x.dims[1:])
-    return is_batch_open and groups.rank in (4, 5) and not isinstance(groups.dims[1], int)
-
-
-def _is_pulled(node: Node) -> bool:
-    """Whether OpenVINO squeezes the operands in place of their sum, at an axis that one lacks."""
-    made = producer_of(node.operand(0), *ARITHMETIC) if node.op == "Squeeze" else None
-    views = [value for value in made.operands if producer_of(value, *MOVES)] if made else []
-    lower = [value for value in views if value.rank != node.operand(0).rank]
-    return len(views) == 2 and any(not is_static(value.shape) for value in lower)
 
 
 def _is_dropped(node: Node, place: Place) -> bool:
@@ -296,52 +236,3 @@ def _new_axes(wanted: Sequence[Dim], sizes: Sequence[Dim]) -> list[int]:
         elif size == 1 and (place >= len(sizes) + len(new) or sizes[at] != 1):
             new.append(place)
     return new if at + 1 >= len(sizes) else []
-
-
-@quirk(
-    "MatMul",
-    recorded=True,
-    symptom="A MatMul of a matrix of unknown size and a constant of rank 3 does not compile or "
-    "does not run. OpenVINO converts it to a FullyConnected, which gives one matrix.",
-    cost="an Unsqueeze of the constant and a Squeeze",
-)
-def matrix_times_stack(b: Builder, node: Node, place: Place) -> Result:
-    """A product broadcasts leading axes of size 1. The added axis is removed again."""
-    matrix, stack = node.inputs
-    if matrix is None or is_static(matrix.shape) or matrix.rank not in (2, 3):
-        return None
-    if matrix.rank == 3 and isinstance(matrix.dims[0], int) and matrix.dims[0] != 1:
-        return None
-    if stack is None or stack.rank != 3 or stack.dims[0] == 1:
-        return None
-    if when_known(stack, place) > KnownAt.COMPUTED:
-        return None
-    first = b.constant([0])
-    product = b.op("MatMul", matrix, b.op("Unsqueeze", stack, first), **node.attributes)
-    return b.op("Squeeze", product, first)
-
-
-# The CPU plugin treats all three inputs as one value of type bool. Its kernel does not support
-# results of this type.
-@quirk(
-    "Where",
-    engines=BOTH,
-    symptom="A Select does not run if all three inputs are one value of type bool, or this value "
-    'converted to u8 ("unsupported dst_prc: boolean").',
-    cost="none: the value replaces the Select",
-)
-def selection_by_itself(b: Builder, node: Node, place: Place) -> Result:
-    """Both choices are one value with the shape of the condition."""
-    condition, one, other = node.inputs
-    assert condition is not None and one is not None
-    if one.element not in (BOOL, U8):
-        return None
-    same = condition is _truth(one) is _truth(other)
-    return one if same else None
-
-
-def _truth(value: Value | None) -> Value | None:
-    """The truth value before its conversion to numbers, or the value itself."""
-    made = value.producer if value is not None else None
-    source = made.inputs[0] if made is not None and made.op == "Cast" else None
-    return source if source is not None and source.element is BOOL else value

@@ -9,9 +9,7 @@ from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
 from bridge.operators.bodies import Values
 from bridge.operators.recurrent.recurrent import in_steps, part_of
-from bridge.passes.uses import Uses
-from bridge.quirks.known import KnownAt, when_known
-from bridge.quirks.quirk import GPU, RECURRENT, Place, quirk
+from bridge.quirks.quirk import GPU, Place, quirk
 
 CELLS = {"GRUSequence": "GRUCell", "LSTMSequence": "LSTMCell", "RNNSequence": "RNNCell"}
 
@@ -117,49 +115,6 @@ def _step(b: Builder, node: Node, share: Value, states: Values, parameters: Valu
     """One step of the cell of a layer."""
     attributes = {name: v for name, v in node.attributes.items() if name != "direction"}
     return b.ops(CELLS[node.op], len(states), share, *states, *parameters, **attributes)
-
-
-# The CPU plugin gives the state no memory.
-@quirk(
-    *RECURRENT,
-    symptom="A recurrent layer with a constant initial state and an input of open batch does not "
-    "compile.",
-    cost="a Reshape of the input, which copies nothing",
-)
-def batch_of_known_state(b: Builder, node: Node, place: Place) -> Result:
-    """Both formats require that input and state have one batch. So the Reshape changes nothing."""
-    x, batch = node.inputs[0], _batch_of_states(node)
-    if x is None or x.shape is None or isinstance(x.shape[0], int) or batch is None:
-        return None
-    if all(when_known(state, place) is KnownAt.UNKNOWN for state in _states(node)):
-        return None
-    x = b.op("Reshape", x, [batch] + [0] * (len(x.shape) - 1))
-    inputs = [x, *node.inputs[1:]]
-    made = b.node(node.op, inputs, len(node.outputs), node.attributes, extras=node.extras)
-    return list(made.outputs)
-
-
-@batch_of_known_state.undoes("Reshape")
-def _of_open_batch(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The input before the Reshape, if only layers with a state of this batch read it. A record
-    would not tell that it has this batch."""
-    sizes = known_of(node.inputs[1]).ints or (0,)
-    users = uses.users(node.outputs[0])
-    if sizes[0] is None or sizes[0] < 1 or any(sizes[1:]) or node.attributes.get("allowzero"):
-        return None
-    takes = (user.op in RECURRENT and _batch_of_states(user) == sizes[0] for user in users)
-    return node.inputs[0] if users and all(takes) else None
-
-
-def _states(node: Node) -> list[Value]:
-    """The initial states of a layer."""
-    states = node.inputs[1 : 3 if node.op.startswith("LSTM") else 2]
-    return [state for state in states if state is not None]
-
-
-def _batch_of_states(node: Node) -> int | None:
-    sizes = (state.shape[0] for state in _states(node) if state.shape)
-    return next((size for size in sizes if isinstance(size, int)), None)
 
 
 @quirk(

@@ -4,7 +4,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import BOOL, Element
 from bridge.operators import Result
-from bridge.quirks.quirk import BOTH, CPU, GPU, Place, quirk
+from bridge.quirks.quirk import BOTH, CPU, Place, quirk
 
 
 def _holds_nan(element: Element | None) -> bool:
@@ -49,18 +49,3 @@ def conversion_to_bool(b: Builder, node: Node, place: Place) -> Result:
     if x is None or x.element is None or node.attributes["to"] is not BOOL:
         return None
     return b.op("NotEqual", x, 0) if x.element.is_integer and x.element.bits >= 8 else None
-
-
-@quirk(
-    "Range",
-    engines=(GPU,),
-    symptom='A model with Range of operator set 1 does not compile ("not supported").',
-    cost="none: the layer is one of operator set 4",
-)
-def range_without_type(b: Builder, node: Node, place: Place) -> Result:
-    """The element type is the type of its inputs."""
-    start = node.inputs[0]
-    if node.attributes.get("output_type") is not None or start is None or start.element is None:
-        return None
-    attributes = {**node.attributes, "output_type": start.element}
-    return b.node("Range", node.inputs, 1, attributes, extras=node.extras).outputs

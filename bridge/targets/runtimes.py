@@ -15,7 +15,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Pattern, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, F16, F32, F64, I32, I64, STRING
-from bridge.operators import Refused, Result, attributes_beside, required
+from bridge.operators import Refused, Result, Rule, attributes_beside, required
 from bridge.operators.nn.conv import explicitly_padded, spatial_rank
 from bridge.operators.nn.max_pool import poolable, with_lowest
 from bridge.operators.nn.shapes import full_attributes
@@ -24,6 +24,7 @@ from bridge.operators.spatial.interpolate import by_axes, padded
 from bridge.passes import legalize as standard
 from bridge.passes.applies import always, applies
 from bridge.passes.context import Context
+from bridge.targets import kernels
 
 
 @applies(always)
@@ -174,7 +175,7 @@ def _of_channels(b: Builder, node: Node) -> Result:
     return b.op("Max", b.op(node.op, b.op("Max", x), scale, zero_point, **attributes))
 
 
-FORMS: standard.Forms = {
+OWN: dict[str, Rule] = {
     "AvgPool": _dilated_pool,
     "Conv": _dilated_convolution,
     "Interpolate": _interpolated,
@@ -187,3 +188,12 @@ FORMS: standard.Forms = {
     "ir::OneHot": _one_hot,
 }
 """The forms by operator; None where the operator stays as it is."""
+
+
+def _first(*forms: Rule) -> Rule:
+    """The first form that a node gets."""
+    return lambda b, node: next((y for form in forms if (y := form(b, node)) is not None), None)
+
+
+_TABLES = kernels.FORMS, OWN
+FORMS = {op: _first(*(table[op] for table in _TABLES if op in table)) for op in kernels.FORMS | OWN}

@@ -57,7 +57,8 @@ The family of an operator is the file of its row. A file may begin with `domains
 these ONNX domains are of this family without rows. It may also have `reads`: types of ONNX's own
 domain that it reads although the vocabulary has no such word. `ignored.TYPE.attribute = VALUE` is
 an attribute that means nothing to Bridge if it has this value, or "any value"; all others are read
-by a row or a rule.
+by a row or a rule. `layers.TYPE.attribute = "TYPE = DEFAULT"` are the attributes of versions of a
+layer of IR that have a rule and no row. Defaults of IR are those of OpenVINO's reader.
 """
 
 import re
@@ -135,12 +136,13 @@ class Attribute:
 @dataclass(eq=False)
 class SpelledAttribute:
     """How a format spells one attribute. `names` has two names if a list is written in halves;
-    `values` maps neutral strings (or bools) to the format's."""
+    `values` maps neutral strings (or bools) to the format's; `choices` are the format's strings."""
 
     names: tuple[str, ...]
     type: str
     default: Any = REQUIRED
     values: dict[Any, Any] | None = None
+    choices: tuple[str, ...] = ()
 
     def neutral_value(self, spelled: Any) -> Any:
         """The neutral value of a value in the format."""
@@ -244,9 +246,11 @@ def _spelled_attribute(
     type), else a type (`as_attributes`)."""
     if isinstance(row, str):
         if neutral is not None:
-            return SpelledAttribute((row,), neutral.type, neutral.default)
+            return SpelledAttribute((row,), neutral.type, neutral.default, choices=neutral.choices)
         attribute = _attribute(name, row)
-        return SpelledAttribute((name,), attribute.type, attribute.default)
+        return SpelledAttribute(
+            (name,), attribute.type, attribute.default, choices=attribute.choices
+        )
     names = row.get("name", name)
     kind: str = row.get("type", neutral.type if neutral else "")
     if neutral is None:
@@ -265,8 +269,9 @@ def _spelled_attribute(
             values = {key: value == "true" for key, value in values.items()}
         if "default" not in row:
             default = values.get(default, default)
+    choices = tuple(values.values()) if values else neutral.choices if neutral else ()
     return SpelledAttribute(
-        (names,) if isinstance(names, str) else tuple(names), kind, default, values
+        (names,) if isinstance(names, str) else tuple(names), kind, default, values, choices
     )
 
 
@@ -545,6 +550,25 @@ def ir_rows(type: str, version: str) -> list[tuple[Operator, Spelling]]:
         older = (table.get(ir_opset(n)) for n in range(int(number) - 1, 0, -1))
         rows = next((found for found in older if found), None)
     return rows or []
+
+
+@cache
+def layer_attributes(type: str, version: str) -> dict[str, SpelledAttribute]:
+    """The attributes that the specification gives for a layer in an operator set, by name."""
+    found: dict[str, SpelledAttribute] = {}
+    rows = [spelling for _, spelling in ir_rows(type, version)]
+    for row in rows:
+        for spelled in (*row.attributes.values(), *row.as_attributes.values()):
+            found |= {name: spelled for name in spelled.names if name not in found}
+    for row in rows:
+        for name, value in row.fixed.items():
+            fixed = SpelledAttribute((name,), "string", value, choices=(value,))
+            found.setdefault(name, fixed)
+    if not rows:
+        for family in _families_that_name(type):
+            for name, text in _head(family).get("layers", {}).get(type, {}).items():
+                found[name] = _spelled_attribute(None, name, text)
+    return found
 
 
 @cache

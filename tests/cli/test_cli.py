@@ -215,7 +215,7 @@ def test_check_that_cannot_compare(tmp_path: Path) -> None:
     for name, says in (("garbage.onnx", "is not an ONNX model"), ("custom.onnxtxt", "my::Foo")):
         finished = bridge("check", tmp_path / name)
         assert (finished.code, finished.out) == (2, "")
-        assert finished.err.startswith("Error: nothing was compared: ") and says in finished.err
+        assert finished.err.startswith("Error: no engine loads it: ") and says in finished.err
 
 
 def test_check_with_ranges(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class Named(Session):
         ("z w y", {"y": 2, "z": 0}, "", "w", False),
         ("z", {"z": 0}, "y", "", False),
         ("a b", {"y": 0, "z": 1}, "", "", True),
-        ("a z", {"y": 0, "z": 1}, "", "", True),
+        ("a z", {"z": 1}, "y", "a", False),
         ("a z b", {"z": 1}, "y", "a b", False),
     ],
 )

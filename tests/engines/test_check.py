@@ -558,7 +558,7 @@ def test_nothing_is_tried_where_one_version_runs(
     for name in ("m.onnx", "n.onnx"):
         report = check(tmp_path / name)
         assert report.failures and not (report.compared or report.ok or report.different)
-        assert str(report).startswith("nothing was compared: ")
+        assert str(report).startswith("no engine loads it: ")
 
 
 HALVED_AND_DOUBLED = """
@@ -579,9 +579,9 @@ HALVED_AND_DOUBLED = """
 def test_sizes_that_a_network_is_made_for(tmp_path: Path) -> None:
     report = check(saved(HALVED_AND_DOUBLED, tmp_path / "a.onnx"), samples=3)
     assert report.ok
-    assert {feed["x"].shape[1:] for feed in feeds_of(report)} == {(1, 64, 64)}
+    sizes = {feed["x"].shape[2:] for feed in feeds_of(report)}
+    assert (64, 64) in sizes and any(height != width for height, width in sizes)
     assert max(len(feed["x"]) for feed in feeds_of(report)) >= 17
-    assert len([case for case in report.inputs.cases if not case.recipe.scales]) == 5, str(report)
 
 
 def test_ranges_of_sizes(tmp_path: Path) -> None:
@@ -604,7 +604,7 @@ def test_ranges_of_sizes(tmp_path: Path) -> None:
         ({"sizes": {"x.1": 4}}, '"x.1" is no open dimension of the inputs; open are N$'),
         ({"sizes": {"N": "M"}}, 'the size of "N" must be a number or a range'),
         ({"sizes": {"N": -1}}, "-1 is no dimension"),
-        ({"sizes": {"N": 10**12}}, "is too large for a check"),
+        ({"sizes": {"N": 10**12}}, "a check draws up to 268,435,456"),
         ({"opset": 18}, "`opset` is for writing ONNX"),
     ],
 )
@@ -748,3 +748,50 @@ def test_planes_of_colours_are_half_as_high_and_wide(planes: int, tmp_path: Path
     ), str(report)
     taken = whole_feeds_of(report)
     assert len(taken) >= 3 and all(x["y"].shape[1] == 2 * x["u"].shape[1] for x in taken)
+
+
+def test_an_ir_that_openvino_does_not_load_is_named(tmp_path: Path) -> None:
+    text = '<ir_version: 9, opset_import: ["": 18]> g (float[3] x) => (float[3] y) { y = Neg (x) }'
+    one = saved(text, tmp_path / "m.onnx")
+    bridge.convert(one, tmp_path / "m.xml")
+    wrong = (tmp_path / "m.xml").read_text().replace('type="Negative"', 'type="Nogative"')
+    (tmp_path / "n.xml").write_text(wrong)
+    (tmp_path / "n.bin").write_bytes(b"")
+    report = check(one, tmp_path / "n.xml")
+    assert str(report).startswith("no engine loads n.xml: "), str(report)
+    assert report.as_json()["verdict"] == "nothing compared"
+
+
+def test_outputs_of_a_cut_are_compared_with_inner_values(tmp_path: Path) -> None:
+    text = """<ir_version: 9, opset_import: ["": 18]> g (float[3] x) => (float[3] y, float[3] z)
+        { w = Exp (x) v = Relu (x) y = Neg (w) z = Neg (v) }"""
+    whole = saved(text, tmp_path / "m.onnx")
+    bridge.convert(whole, tmp_path / "cut.xml", outputs=["v", "w"])
+    told = "compared are inner values of m.onnx: v, w"
+    for files in ((whole, tmp_path / "cut.xml"), (tmp_path / "cut.xml", whole)):
+        report = check(*files)
+        assert report.ok and told in str(report).splitlines()[0], str(report)
+    wrong = saved(text.replace("Exp", "Abs"), tmp_path / "wrong.onnx")
+    assert check(wrong, tmp_path / "cut.xml").different
+    # Outputs that share a name are compared by name, and others are told.
+    renamed = saved(text.replace(" z", " q"), tmp_path / "renamed.onnx")
+    line = str(check(whole, renamed)).splitlines()[0]
+    assert "output 'z' is only in m.onnx" in line and line.startswith("OK: ")
+    swapped = text.replace(" y", " q").replace(" z", " r")
+    assert check(whole, saved(swapped, tmp_path / "swapped.onnx")).ok
+
+
+@pytest.mark.parametrize("batch", ["1", "n"])
+def test_sizes_that_are_fixed_are_taken_as_they_are(batch: str, tmp_path: Path) -> None:
+    text = f"""<ir_version: 9, opset_import: ["": 18]> g (float[{batch},3,1200,1201] x)
+        => (float[{batch},1,600,601] y) <float[1,3,1,1] w = {{1, 2, 3}}>
+        {{ y = Conv <strides = [2, 2]> (x, w) }}"""
+    report = check(saved(text, tmp_path / "m.onnx"), quick=True, samples=1)
+    assert report.ok, str(report)
+
+
+def test_a_limit_of_memory_is_said(tmp_path: Path) -> None:
+    text = """<ir_version: 9, opset_import: ["": 18]> g (float[n,100000,10000] x) => (float[m] y)
+        { y = ReduceMax <keepdims = 0> (x) }"""
+    with pytest.raises(UsageError, match="a check draws up to 268,435,456"):
+        check(saved(text, tmp_path / "m.onnx"))

@@ -71,26 +71,6 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             for n in (1, 3)
         ],
     ),
-    "kernel_of_lower_rank": (
-        """(bool c, float[n,2,1,2,2,1] x, float[n,1,1,1,2,2] z) => (float[n,2,1,2,2,2] y) {
-          y = Where (c, x, z) }""",
-        [
-            {"c": np.array(c), "x": np.arange(8, dtype=np.float32).reshape(1, 2, 1, 2, 2, 1),
-             "z": np.ones((1, 1, 1, 1, 2, 2), np.float32)}
-            for c in (True, False)
-        ],
-    ),
-    "range_without_type": (
-        """(int64 n) => (int64[k] y) {
-          zero = Constant <value = int64 {0}> () one = Constant <value = int64 {1}> ()
-          y = Range (zero, n, one) }""",
-        [{"n": np.array(3)}],
-    ),
-    "computed_one_hot": (
-        """(int64[2,3] i, int64 depth, float[2] values) => (float[2,d,3] y) {
-          y = OneHot <axis = 1> (i, depth, values) }""",
-        [{"i": np.int64([[0, 1, -1], [2, 5, -9]]), "depth": np.array(4), "values": X}],
-    ),
     "saturating_conversion": (
         """(float[6] x) => (float[6] y, float[6] z) {
           a = Cast <to = 22> (x) y = Cast <to = 1> (a)
@@ -126,16 +106,6 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
     "read_on_host, parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
-    ),
-    "row_on_host": (
-        """(int64[3,1] x, int64[1] n, float[6] w) => (float[k] y) {
-          first = Constant <value_ints = [0]> () at = Constant <value = int64 {1}> ()
-          some = Slice (x, first, n, first) end = Gather (some, at)
-          y = Slice (w, first, end, first) }""",
-        [
-            {"x": np.int64([[3], [2], [1]]), "n": np.int64([n]), "w": np.float32(range(6))}
-            for n in (2, 3)
-        ],
     ),
     "copied_output, of a slice": (
         """(float[6] x, int64[1] start, int64[1] size) => (float[k] y) {
@@ -231,19 +201,6 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             q = QuantizeLinear (x, scale, zero) b = DequantizeLinear (q, scale, zero)
             c = Mul (b, some) z = MatMul (c, weights) }""",
         [{"x": np.float32([1, 2, 3, 4])}],
-    ),
-    "attention_of_one_head": (
-        """(float[1,5,4] q, float[1,5,4] k, float[1,5,4] v) => (float[1,5,4] y)
-          <float[5,5] mask = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7,
-           8, 9}> {
-            t = Transpose <perm = [0, 2, 1]> (k) scores = MatMul (q, t)
-            masked = Add (scores, mask) weights = Softmax (masked) y = MatMul (weights, v) }""",
-        [{name: np.ones((1, 5, 4), np.float32) for name in "qkv"}],
-    ),
-    "unique_of_one": (
-        """(float[1] x) => (float[n] y, int64[n] i, int64[1] j, int64[n] k) {
-          y, i, j, k = Unique (x) }""",
-        [{"x": np.float32([3])}],
     ),
     "copied_output, of constants": (
         """(float[2] x) => (float[2] y, double[2] d, uint64[2] u) {

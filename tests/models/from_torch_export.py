@@ -39,6 +39,17 @@ class Sizes(nn.Module):
         return torch.cond(x.shape[0] > 4, lambda x: self.one(x), lambda x: self.other(x) * 2, (x,))
 
 
+class Norm(nn.Module):
+    """GroupNorm in one branch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.GroupNorm(2, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda x: self.norm(x), lambda x: x * 2, (x,))
+
+
 class Root(nn.Module):
     """Newton's method in a while_loop: it ends when a step is small."""
 
@@ -151,14 +162,18 @@ class Nested(nn.Module):
 
 
 def written(
-    module: type[nn.Module], inputs: dict[str, torch.Tensor], axes: dict, folder: Path
+    module: type[nn.Module],
+    inputs: dict[str, torch.Tensor],
+    axes: dict,
+    folder: Path,
+    opset: int | None = None,
 ) -> Path:
     torch.manual_seed(0)
     path = folder / "model.onnx"
     torch.onnx.export(
         module().eval(), tuple(inputs.values()), path, dynamo=True, verbose=False,
-        input_names=list(inputs), dynamic_shapes=tuple(axes.get(name) for name in inputs),
-        external_data=False,
+        opset_version=opset, input_names=list(inputs), external_data=False,
+        dynamic_shapes=tuple(axes.get(name) for name in inputs),
     )  # fmt: skip
     return path
 
@@ -168,6 +183,7 @@ _rows, _open = {"x": torch.randn(5, 6)}, {"x": {0: AUTO}}
 KINDS: dict[str, Callable[[Path], Path]] = {
     "cond in a cond": partial(written, Experts, _rows, _open),
     "cond by a size": partial(written, Sizes, _rows, _open),
+    "GroupNorm in a branch": partial(written, Norm, _rows, {}, opset=23),
     "while_loop, Newton's method": partial(written, Root, _rows, _open),
     "while_loop, greedy decoding": partial(written, Writer, {"seen": torch.randn(2, 8)}, {}),
     "scan with a cond": partial(written, Recurrence, _rows, _open),

@@ -24,7 +24,6 @@ OTHERWISE = {
     "Size": "a size that is known is a constant",
     "ConstantOfShape": "elements that are known are a constant",
     "If": "its branches are known",
-    "Det": "a body makes its result, and no record stands at a node with bodies",
     "Dropout": "without training it is Identity",
     "OptionalGetElement": "of a tensor it is Identity",
     "OptionalHasElement": "of a tensor the answer is known",
@@ -50,6 +49,8 @@ OTHERWISE = {
     "MeanVarianceNormalization": "onnx refuses a model in which it has its default axes",
     "Trilu": "of integers and a computed diagonal it is a selection",
     "Tile": "its repeats are computed",
+    "TopK": "of u64 it runs in i64, for which onnxruntime has a kernel",
+    "EyeLike": "of known sizes it is a constant",
     "ai.onnx.ml::LabelEncoder": "strings of a known vocabulary are places in it",
 }
 """Operators that come back in another form, in one of the cases, with the reason."""

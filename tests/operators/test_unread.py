@@ -1,17 +1,22 @@
 """A node with an attribute or an input that no row or rule reads is refused, for every operator of
-each domain of ONNX and every layer of IR."""
+each domain of ONNX, and every layer of IR, where attributes beside its specification are ignored
+(`test_attributes_of_layers.py`)."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
+import numpy as np
 import onnx
 import onnx.defs
+import openvino
 import pytest
 from onnx import TensorProto, helper
+from openvino import opset1 as ops
 
 import bridge
 from bridge import operators
@@ -19,6 +24,7 @@ from bridge.vocabulary import ir_rows, operator
 from tests.operators.microsoft_cases import CASES, WITHOUT_KERNEL, Case, f32, random, u8, whole
 from tests.operators.test_microsoft import model_of
 from tests.operators.test_microsoft_layers import CASES as LAYERS
+from tests.support.ir_operators import of
 
 UNKNOWN = "of_next_month"
 MODELS = Path(__file__).parents[2] / "roundtrip_models"
@@ -53,7 +59,7 @@ def test_there_is_a_case_for_each_operator() -> None:
         op
         for (target, op), rule in operators.legalizations.items()
         if target == "ir" and op.startswith("com.microsoft::") and operator(op) is None
-        if rule.__annotations__["return"] != "NoReturn"
+        if rule.__annotations__["return"] is not NoReturn
     }
     assert converted <= set(_microsoft())
 
@@ -110,16 +116,16 @@ def test_unknown_parts_of_the_standards_operators(tmp_path: Path) -> None:
 
 # Layers of IR -----------------------------------------------------------------------------------
 
-Edit = Callable[[ElementTree.Element, ElementTree.Element], bool]
 
-
-def _with_attribute(net: ElementTree.Element, layer: ElementTree.Element) -> bool:
-    data = layer.find("data")
-    if data is None:
-        data = ElementTree.Element("data")
-        layer.insert(0, data)
-    data.set(UNKNOWN, "1")
-    return True
+def test_an_attribute_of_the_specification_that_a_rule_leaves_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = operators.ReadingRule(lambda b, node: b.op("Relu", node.inputs[0]), 1, 99)
+    operators.load_all()
+    monkeypatch.setitem(operators.readers, ("ir", "MVN"), [rule])
+    model, x = tmp_path / "a.xml", ops.parameter([1, 2, 3], np.float32)
+    openvino.save_model(openvino.Model([of(2, "MVN", eps=0.1)(x)], [x]), model)
+    _requires(model, tmp_path / "a.onnx", "attribute `across_channels`")
 
 
 MOST_INPUTS = 40
@@ -159,19 +165,16 @@ def _layers(folder: Path) -> dict[tuple[str, str], tuple[Path, int]]:
     return found
 
 
-def test_unknown_parts_of_layers(tmp_path: Path) -> None:
+def test_unknown_inputs_of_layers(tmp_path: Path) -> None:
     layers = _layers(tmp_path)
     assert len(layers) > 90
     changed = tmp_path / "changed.xml"
     for (type, _), (ir, place) in layers.items():
-        for edit in (_with_attribute, _with_inputs):
-            net = ElementTree.parse(ir).getroot()
-            layer = net.findall("layers/layer")[place]
-            if (edit is _with_inputs and type in _EDGES) or not edit(net, layer):
-                continue
-            ElementTree.ElementTree(net).write(changed)
-            weights = ir.with_suffix(".bin")
-            changed.with_suffix(".bin").write_bytes(
-                weights.read_bytes() if weights.exists() else b""
-            )
-            _requires(changed, tmp_path / "a.onnx", "is not known to this version of Bridge")
+        net = ElementTree.parse(ir).getroot()
+        layer = net.findall("layers/layer")[place]
+        if type in _EDGES or not _with_inputs(net, layer):
+            continue
+        ElementTree.ElementTree(net).write(changed)
+        weights = ir.with_suffix(".bin")
+        changed.with_suffix(".bin").write_bytes(weights.read_bytes() if weights.exists() else b"")
+        _requires(changed, tmp_path / "a.onnx", "is not known to this version of Bridge")

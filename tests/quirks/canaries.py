@@ -21,8 +21,9 @@ class Canary:
     `feed`. The outputs for `feed` are compared with onnxruntime's, or with `expected` if
     onnxruntime cannot run the model. `hidden_by` are quirks that hide the fault and are left out,
     too. `seen` says whether this processor has the fault, `on` names the processors that have it. A
-    canary with `ends` crashes, so it runs in a process of its own. `stateful` makes variables of
-    inputs and outputs with the names of states.
+    canary that is `loud` shows an error instead of wrong numbers. One with `ends` may crash, so it
+    runs in a process of its own. `stateful` makes variables of inputs and outputs with the names of
+    states.
     """
 
     model: str
@@ -33,6 +34,7 @@ class Canary:
     opset: int = 21
     seen: bool = True
     on: str = ""
+    loud: bool = False
     ends: bool = False
     stateful: bool = False
 
@@ -82,21 +84,11 @@ CANARIES: dict[str, Canary] = {
         "z0 = ReduceSum <keepdims = 0> (e) }> (trips) }",
         {"w": _f32(2), "trips": _i64(1, 4, 1, 4, 4)},
     ),
-    "scalar_of_product": Canary(
-        "(float[1, 2] x) => (float y) <float[2, 1] w = {1.125, -0.25}, int64[0] scalar = {}> "
-        "{ p = MatMul (x, w) y = Reshape (p, scalar) }",
-        {"x": _f32(1, 2)},
-        ends=True,
-    ),
     "channels_in_kernel, quantised: some negative": Canary(
         "(float[n, 3] x) => (float[n, 3] y) <float[3] scale = {-1, 2, 3}, float step = {0.5}, "
         "int8 zero = {0}> { scaled = Mul (x, scale) q = QuantizeLinear (scaled, step, zero) "
         "d = DequantizeLinear (q, step, zero) y = Add (d, x) }",
         {"x": _f32(2, 3)},
-    ),
-    "selection_by_itself": Canary(
-        "(bool[n] x) => (uint8[n] y) { n = Not (x) u = Cast <to = 2> (n) y = Where (n, u, u) }",
-        {"x": np.array([True, False])},
     ),
     "known_empty_tensor": Canary(
         "(float[a, 1, 1, 3] x) => (bool[a, 0, 3] y) <float[0, 1, 3] nothing = {}, "
@@ -109,6 +101,7 @@ CANARIES: dict[str, Canary] = {
         {"x": _i64(0, -1, 2, -3)},
         seen=False,
         on="OpenVINO before 2025.4",
+        loud=True,
     ),
     "gather_from_the_end": Canary(
         "(float[3, 2] x, int64[n, 2] i, int64[m, 2] j) => (float[n] y, float[m, 2] z) "
@@ -118,27 +111,19 @@ CANARIES: dict[str, Canary] = {
         on="OpenVINO before 2025.3",
     ),
     "gather_from_one_batch": Canary(
-        "(float[1, 1, 8] q, float[1, 1, 5, 8] p, int32[1] last) => (float[1, 1, 8] y, "
-        "float[1, 1, 5, 8] k, float[1, 1, 5, 8] v) <int32 total = {5}> { y, k, v = "
+        "(float[1, 1, 16] q, float[1, 1, 4096, 16] p, int32[1] last) => (float[1, 1, 16] y, "
+        "float[1, 1, 4096, 16] k, float[1, 1, 4096, 16] v) <int32 total = {4096}> { y, k, v = "
         "com.microsoft.GroupQueryAttention <num_heads = 1, kv_num_heads = 1> "
         "(q, q, q, p, p, last, total) }",
-        {"q": _f32(1, 1, 8), "p": _f32(1, 1, 5, 8), "last": np.array([2], np.int32)},
+        {
+            "q": _f32(1, 1, 16) / 16, "p": _f32(1, 1, 4096, 16) / 65536,
+            "last": np.array([2], np.int32),
+        },
         ends=True,
     ),
     "cast_to_bool": Canary(
         "(float[n] x) => (bool[n] y) { y = Cast <to = 9> (x) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
-    ),
-    "known_empty_tensor, of a Gather": Canary(
-        "(float[3, 0] x) => (float[n, 0] y) <bool[3] which = {1, 1, 0}> "
-        "{ y = Compress <axis = 0> (x, which) }",
-        {"x": _f32(3, 0)},
-        ends=True,
-    ),
-    "empty_top_k": Canary(
-        "(float[2, n] x, int64[1] k) => (float[2, m] y, int64[2, m] i) { "
-        "y, i = TopK <sorted = 0> (x, k) }",
-        {"x": _f32(2, 3), "k": _i64(0)},
     ),
     "kernel_of_lower_rank, of an Expand": Canary(
         "(float[k] u, float[a, b, 1, d, 1, f] x, int64[7] s) => "
@@ -304,12 +289,6 @@ CANARIES: dict[str, Canary] = {
         "{ e = Expand (two, s) y = Add (e, x) }",
         {"s": _i64(0), "x": _f32(1)},
     ),
-    "moved_dequantisation": Canary(
-        "(float[2, 4] x) => (float[2, 4] y, float[2, 4] z) <float s = {0.5}, uint8 none = {128}> { "
-        "h = Cast <to = 17> (x) f = Cast <to = 1> (h) y = Mul (f, s) "
-        "q = QuantizeLinear (x, s, none) d = DequantizeLinear (q, s, none) z = Add (d, x) }",
-        {"x": _f32(2, 4)},
-    ),
     **{
         f"moved_dequantisation, of {operator}": Canary(
             f"""(float[1, 4, 2] x, float[4] w) => (float[1, 4, 2] y)
@@ -331,13 +310,6 @@ CANARIES: dict[str, Canary] = {
     "zeros_of_hard_sigmoid": Canary(
         "(float[n] x) => (float[n] y) { y = HardSigmoid <alpha = 0.1, beta = 0.0> (x) }",
         {"x": np.float32([-3, 1, 4])},
-    ),
-    "axis_of_quantisation": Canary(
-        """(float[n, m, 2] x) => (float[n, m, 2] y)
-        <float[2] s = {0.03, 0.05}, uint8[2] z = {128, 100}> {
-          q = QuantizeLinear <axis = 2> (x, s, z) d = DequantizeLinear <axis = 2> (q, s, z)
-          y = Add (d, s) }""",
-        {"x": _f32(2, 3, 2)},
     ),
     "scale_of_product": Canary(
         """(float[n, 2, h, w] x) => (float[n, 2, h, w] y, float[n, 2, h, w] z)
@@ -381,6 +353,7 @@ CANARIES: dict[str, Canary] = {
         "(float[n, 3] x) => (float[n, u] y, int64[u] i, int64[3] j, int64[u] c) { "
         "y, i, j, c = Unique <axis = 1> (x) }",
         {"x": _f32(0, 3)},
+        loud=True,
     ),
     "unique_parts, along an axis": Canary(
         "(float[2, n] x) => (float[2, u] y) { y = Unique <axis = -1> (x) }",
@@ -410,6 +383,7 @@ CANARIES: dict[str, Canary] = {
         before={"x": _f32(2), "w": _f32(2, 1), "trips": np.array(2)},
         seen=False,
         on="OpenVINO before 2025.3",
+        loud=True,
     ),
     "states_without_iteration": Canary(
         "(float[2] x, int64 trips) => (float[2] y) { y = Loop (trips, , x) "
@@ -437,29 +411,16 @@ CANARIES: dict[str, Canary] = {
         },
     ),
     "product_over_empty_axis": Canary(
-        """(float[2,n] x) => (float[2,1] y) {
-        nothing = Constant <value = float[0,1] {}> ()
-        y = MatMul (x, nothing) }""",
-        {"x": _f32(2, 0)},
-    ),
-    "product_over_empty_axis, integers": Canary(
-        "(int32[3,n] x) => (int32[0,n] y) <int32[0,3] w = {}> { y = MatMul (w, x) }",
-        {"x": np.ones((3, 2), np.int32)},
+        "(float[64,n] x, float[64,64] z) => (float[64,64] y) <float[0,64] w = {}> "
+        "{ e = Exp (z) most = ReduceMax (e) p = MatMul (x, w) y = Add (p, most) }",
+        {"x": _f32(64, 0), "z": _f32(64, 64) / 4096},
     ),
     "axes_of_interpolation": Canary(
-        """(float[2,3,4,4] x) => (float[4,3,4,4] y) {
+        """(float[2,3,4,4] x) => (float[2,6,4,4] y) {
         none = Constant <value = float[0] {}> ()
-        sizes = Constant <value_ints = [4, 3, 4, 4]> ()
-        y = Resize <mode = "nearest"> (x, none, none, sizes) }""",
+        sizes = Constant <value_ints = [2, 6, 4, 4]> ()
+        y = Resize <mode = "cubic"> (x, none, none, sizes) }""",
         {"x": _f32(2, 3, 4, 4)},
-    ),
-    "matrix_times_stack": Canary(
-        """(float[n,3] x) => (float[2,n,2] y) {
-        stack = Constant <value = float[2,3,2] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}> ()
-        y = MatMul (x, stack) }""",
-        {"x": _f32(4, 3)},
-        seen=not FEATURES["avx512"],
-        on="processors without AVX-512",
     ),
     "strides_behind_pads": Canary(
         "(float[1, 2, 3, 4] x) => (float[1, 1, 3, 3] y) <float[1, 2, 1, 1] w = {1, 2}> "
@@ -477,29 +438,14 @@ CANARIES: dict[str, Canary] = {
         },
     ),
     "cell_of_other_operands": Canary(
-        gru_cell("d = Sub (one, z)", "a", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
+        gru_cell("d = Sub (one, z)", "a", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8},
+        loud=True,
     ),
     "cell_of_other_operands, another number": Canary(
         gru_cell("d = Sub (two, z)", "b", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
     ),
     "cell_of_other_operands, another state": Canary(
         gru_cell("d = Sub (one, z)", "b", "x"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
-    ),
-    "cell_of_other_operands, of two states": Canary(
-        f"""(float[n,1] x, float[n,1] h, float[1,1] cell) => (float[n,1] y)
-        <float[2,4] w = {{{_filled(0.5, 2, 4)}}}, float[4] b = {{0.1, 0.2, 0.3, 0.4}},
-         float one = {{1}}> {{
-            xh = Concat <axis = 1> (x, h) p = MatMul (xh, w) s = Add (p, b)
-            i, c, f, o = Split <axis = 1, num_outputs = 4> (s)
-            g = Add (f, one) gi = Sigmoid (i) gc = Tanh (c) gf = Sigmoid (g) go = Sigmoid (o)
-            new = Mul (gi, gc) old = Mul (gf, cell) next = Add (new, old)
-            t = Tanh (next) y = Mul (t, go) }}""",
-        {"x": _f32(2, 1) / 4, "h": _f32(2, 1) / 8, "cell": _f32(1, 1)},
-    ),
-    "channels_in_kernel,scale_of_vector": Canary(
-        """(float[n, 3, 4] x) => (float[n, 3] y) <float[4] w = {1, 2, 3, 4}, float half = {0.5}> {
-        p = MatMul (x, w) y = Mul (p, half) }""",
-        {"x": _f32(2, 3, 4)},
     ),
     "channels_in_kernel,normalized_reduction": Canary(
         """(float[2, 4, 3] x) => (float[2, 4, 1] y) <int64[1] last = {-1},
@@ -536,18 +482,6 @@ CANARIES: dict[str, Canary] = {
         t = Transpose <perm = [2, 1, 0, 3]> (x) y = ReduceMax <keepdims = 0> (t, axis) }""",
         {"x": _f32(2, 4, 1, 3)},
     ),
-    "rearranged_views,two_ranks": Canary(
-        """(float[n,m] x, float[m] y) => (float[n,m] z) <int64[1] zero = {0}, int64[1] one = {1}> {
-        wide = Unsqueeze (x, one) row = Unsqueeze (y, zero) sum = Add (wide, row)
-        z = Squeeze (sum, one) }""",
-        {"x": _f32(2, 3), "y": _f32(3)},
-    ),
-    "rearranged_views,shuffle": Canary(
-        """(float[n, 3, 1, 4] x) => (float[1, 3, n, 4] y)
-        <int64[4] grouped = {1, -1, 3, 4}, int64[4] back = {1, 3, -1, 4}> {
-        g = Reshape (x, grouped) t = Transpose <perm = [0, 2, 1, 3]> (g) y = Reshape (t, back) }""",
-        {"x": _f32(2, 3, 1, 4)},
-    ),
     "rearranged_views,slice": Canary(
         """(float[4] x) => (float[1] y) {
         start = Constant <value_ints = [0]> ()
@@ -556,18 +490,6 @@ CANARIES: dict[str, Canary] = {
         last = Constant <value_ints = [-1]> ()
         y = GatherElements (cut, last) }""",
         {"x": _f32(4)},
-    ),
-    "broadcast_to_empty_tensor": Canary(
-        """(float[2] x, bool[2] b) => (float[m, n] y, float[2] z)
-        <float[1] one = {1}, float zero = {0}, float[1, 0] nothing = {}, int64[2] shape = {2, 1},
-        int64[1] axis = {0}> {
-        z = Neg (x) same = CastLike (one, zero) sum = ReduceSum <keepdims = 0> (same)
-        known = Less (zero, sum)
-        taken = If (known) <then_branch = t () => (float[1, k] p) { p = Identity (nothing) },
-        else_branch = e () => (float[1, l] q) { c = Compress (x, b) q = Unsqueeze (c, axis) }>
-        y = Expand (taken, shape) }""",
-        {"x": _f32(2), "b": np.array([True, False])},
-        ends=True,
     ),
     "converted_input": Canary(
         "(int32[n] x) => (int32[n] y) { y = Cast <to = 6> (x) }",
@@ -588,6 +510,7 @@ CANARIES: dict[str, Canary] = {
         y = Slice (x, start, end, axes) }""",
         {"x": _f32(2, 3), "axes": _i64(1)},
         ends=True,
+        loud=True,
     ),
     "tile_of_computed_repeats": Canary(
         "(float[2,3,4,5] x, int64[4] repeats) => (float[a,b,c,d] y) { y = Tile (x, repeats) }",
@@ -611,11 +534,7 @@ CANARIES: dict[str, Canary] = {
         y, places = MaxPool <kernel_shape = [2], auto_pad = "SAME_LOWER"> (x) }""",
         {"x": _f32(1, 1, 4)},
     ),
-    "kernel_of_lrn, of open channels": Canary(
-        "(float[n,c,h,w] x) => (float[n,c,h,w] y) { y = LRN <size = 5> (x) }",
-        {"x": _f32(1, 5, 2, 2)},
-    ),
-    "kernel_of_lrn": Canary(
+    "bias_of_lrn": Canary(
         "(float[1,3,2,2] x) => (float[1,3,2,2] y) { y = LRN <size = 3, bias = 1.5> (x) }",
         {"x": _f32(1, 3, 2, 2)},
     ),
@@ -651,18 +570,12 @@ CANARIES: dict[str, Canary] = {
     "computed_axes, of a logical reduction": Canary(
         "(bool[2,3] x, int64[1] axes) => (bool[a,b] y) { y = ReduceMin (x, axes) }",
         {"x": np.array([[True, False, True], [True, True, True]]), "axes": _i64(1)},
-    ),
-    "length_of_shape": Canary(
-        "(float[2,3] x, int64[n] shape) => (float[a,b] y) { y = Reshape (x, shape) }",
-        {"x": _f32(2, 3), "shape": _i64(3, -1)},
-    ),
-    "computed_axes, of a norm": Canary(
-        "(int32[2,3] x, int64[1] axes) => (int32[a,b] y) { y = ReduceL2 (x, axes) }",
-        {"x": np.arange(6, dtype=np.int32).reshape(2, 3), "axes": _i64(1)},
+        loud=True,
     ),
     "computed_axes": Canary(
         "(float[2,3] x, int64[1] axes) => (float[a,b,c] y) { y = Unsqueeze (x, axes) }",
         {"x": _f32(2, 3), "axes": _i64(1)},
+        loud=True,
     ),
     "absolute_value_of_shape": Canary(
         """(float[2,n] x) => (int64[2] y) {
@@ -687,12 +600,14 @@ CANARIES: dict[str, Canary] = {
         "(float[4] x) => (bool[2] y, int64[2] z) <int64[1] k = {2}> "
         "{ most, z = TopK (x, k) y = Cast <to = 9> (most) }",
         {"x": np.array([1, 0, 0, -1], np.float32)},
+        loud=True,
     ),
     "cast_to_bool, of a part": Canary(
         """(int32[n, 2] x, int64[2] sizes) => (bool[n, m] y) {
         first, second = Split <axis = 1> (x, sizes)
         y = Cast <to = 9> (first) }""",
         {"x": np.int32([[3, 0], [0, 1]]), "sizes": np.int64([1, 1])},
+        loud=True,
     ),
     "rounded_bf16": Canary(
         "(float[n] x) => (float[n] y) { "
@@ -777,6 +692,7 @@ CANARIES: dict[str, Canary] = {
           <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[1,3,1,1] shift = {1, 2, 3}> {
             p = MatMul (x, w) r = Relu (p) y = Add (r, shift) }""",
         {"x": _f32(2, 3, 4, 2)},
+        loud=True,
     ),
     "channels_in_kernel, product: slopes of known shape": Canary(
         """(float[2,4,3,2] x) => (float[2,4,3,4] y)
@@ -788,11 +704,13 @@ CANARIES: dict[str, Canary] = {
         """(float[n,3] x) => (float[n,m] y) <float[4] scale = {1, 2, 3, 4}> {
             t = Transpose (x) p = MatMul (x, t) y = Mul (p, scale) }""",
         {"x": _f32(4, 3)},
+        loud=True,
     ),
     "channels_in_kernel, product: a scaled bias": Canary(
         """(float[n,3] x) => (float[n,m] y) <float[4] bias = {1, 2, 3, 4}> {
             y = Gemm <transB = 1, beta = 0.5> (x, x, bias) }""",
         {"x": _f32(4, 3)},
+        loud=True,
     ),
     "computed_constant, groups": Canary(
         """(float[1,1] b) => (float[1,1] y)
@@ -800,14 +718,6 @@ CANARIES: dict[str, Canary] = {
             y = com.microsoft.MoE (x, x, w, none, w, b) }""",
         {"b": _f32(1, 1)},
         before={"b": _f32(1, 1)},
-    ),
-    "groups_of_computed_matrices": Canary(
-        """(float[n,4] x, float[n,3] scores, float[3,5,4] w, float[3,4,5] v) => (float[n,4] y) {
-            y = com.microsoft.MoE (x, scores, w, , v) }""",
-        {
-            "x": _f32(2, 4), "scores": np.array([[1, 3, 2], [2, 1, 0]], np.float32),
-            "w": _f32(3, 5, 4) / 60, "v": _f32(3, 4, 5) / 60,
-        },
     ),
     "channels_in_kernel, quantised": Canary(
         """(float[n,4] x) => (float[n,2] y)
@@ -851,15 +761,6 @@ CANARIES: dict[str, Canary] = {
         {{ y, h, c = LSTM <hidden_size = 3> (x, w, r, "", lengths) }}""",
         {"x": _f32(4, 2, 2) / 10, "lengths": np.array([2, 0], np.int32)},
     ),
-    "copied_types": Canary(
-        """(float[3] x) => (float[2,3] y) <int64 trips = {2}> {
-        narrow = Cast <to = 24> (x)
-        y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, float[3] part) {
-            d = Identity (c) part = Cast <to = 1> (narrow) }> }""",
-        {"x": np.array([1, 4, 0.5], np.float32)},
-        expected=(np.array([[1, 4, 0.5]] * 2, np.float32),),
-        opset=24,
-    ),
     "no_nested_iterators": Canary(
         """(float[3,2] x, float h) => (float[3,2] y) {
         y = Scan <num_scan_inputs = 1, body = rows (float[2] row) => (float[2] sums) {
@@ -867,6 +768,7 @@ CANARIES: dict[str, Canary] = {
               body = parts (float s, float part) => (float t, float u) {
                 t = Add (s, part) u = Neg (t) }> (h, row) }> (x) }""",
         {"x": _f32(3, 2), "h": np.array(1, np.float32)},
+        loud=True,
     ),
     "read_inputs, a slice": Canary(
         """(float[3] x, float[2] row) => (float[3,2] y) {
@@ -884,14 +786,6 @@ CANARIES: dict[str, Canary] = {
           body = b (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t) {
             d = Identity (c) t = Add (s, s) }> }""",
         {"x": _f32(2, 3), "n": np.array(3)},
-    ),
-    "axes_of_stacks": Canary(
-        """(float[n,m,3] x) => (float[n,3,m] y) { y = Scan <
-          body = b (float[n,m] part) => (float[n,m] same) { same = Neg (part) },
-          num_scan_inputs = 1, scan_input_axes = [2], scan_output_axes = [1]> (x) }""",
-        {"x": _f32(0, 2, 3)},
-        expected=(_f32(0, 3, 2),),
-        ends=True,
     ),
     "known_empty_tensor, of a stack": Canary(
         """(float[0,n] x, int64 trips) => (float[k,0,n] y) { y = Loop (trips, "") <
@@ -924,6 +818,7 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(2, 3, 1)},
         expected=(-_f32(2, 3, 1),),
         stateful=True,
+        loud=True,
     ),
     "copied_variable, of integers": Canary(
         "(int64[2] h, int64[2] x) => (int64[2] y, int64[2] hn) { y = Neg (h) hn = Add (h, x) }",
@@ -931,6 +826,7 @@ CANARIES: dict[str, Canary] = {
         before={"x": _i64(3, 4)},
         expected=(_i64(-3, -4),),
         stateful=True,
+        loud=True,
     ),
     "copied_variable, of floats": Canary(
         "(double[2] h, double[2] x) => (double[2] y, double[2] hn) "
@@ -939,6 +835,7 @@ CANARIES: dict[str, Canary] = {
         before={"x": np.array([3.0, 4.0])},
         expected=(np.array([-3.0, -4.0]),),
         stateful=True,
+        loud=True,
     ),
     "copied_variable, a cast": Canary(
         "(float[2] h, float[2] x) => (double[2] y, float[2] hn) "
@@ -946,6 +843,7 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(2)},
         expected=(np.zeros(2),),
         stateful=True,
+        loud=True,
     ),
     "copied_variable, a size": Canary(
         "(float[o] h, float[b] x) => (float[o] y, float[1] hn) "
@@ -954,6 +852,7 @@ CANARIES: dict[str, Canary] = {
         before={"x": _f32(2)},
         expected=(-_f32(2).sum(keepdims=True),),
         stateful=True,
+        loud=True,
     ),
     "copied_variable, an input": Canary(
         "(float[2] h, float[2] x) => (float[2] y, float[2] hn) { y = Neg (h) hn = Identity (x) }",
@@ -985,11 +884,13 @@ CANARIES: dict[str, Canary] = {
             u = GroupNormalization <num_groups = 2> (x, scale, bias) },
           else_branch = e () => (float[1,4,2] v) { v = Neg (x) }> }""",
         {"c": np.array(True), "x": _f32(1, 4, 2), "scale": _f32(4), "bias": _f32(4)},
+        loud=True,
     ),
     "group_normalization, with a bias of open size": Canary(
         "(float[2, 4] x, float[4] scale, float[n] bias) => (float[2, 4] y) "
         "{ y = GroupNormalization <num_groups = 2> (x, scale, bias) }",
         {"x": _f32(2, 4), "scale": _f32(4), "bias": _f32(4)},
+        loud=True,
     ),
     "group_normalization, before selection": Canary(
         """(bool c, float[1,4,2] x, float[4] scale, float[4] bias) => (float[1,4,2] y) {
@@ -998,6 +899,7 @@ CANARIES: dict[str, Canary] = {
         y = Where (c, u, v) }""",
         {"c": np.array(True), "x": _f32(1, 4, 2), "scale": _f32(4), "bias": _f32(4)},
         ends=True,
+        loud=True,
     ),
     "constant_of_higher_rank": Canary(
         """(float[3] x) => (float[1,3] y) <float[1,1] most = {1}, float least = {0}> {
@@ -1023,6 +925,7 @@ CANARIES: dict[str, Canary] = {
             w = Constant <value = bool {1}> ()
         }> }""",
         {},
+        loud=True,
     ),
     "computed_constant, of bytes": Canary(
         """(int64[2,2] x) => (int64[2,2] y) <int8[2,2] data = {1, 2, 3, 4}, int8 three = {3}> {
@@ -1043,31 +946,6 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(2, 2)},
         before={"x": _f32(2, 2)},
     ),
-    "computed_constant, weights": Canary(
-        f"""(float[2,1,2] x) => (float[2,1,1,3] y)
-        <float[3,2] data = {{{_filled(0.1, 3, 2)}}}, int64[1,3,1] places = {{2, 0, 1}},
-        float[1,3,3] r = {{{_filled(0.1, 3, 3)}}}> {{
-        w = GatherND (data, places) y = RNN <hidden_size = 3> (x, w, r) }}""",
-        {"x": _f32(2, 1, 2) / 10},
-    ),
-    "computed_constant, quantised": Canary(
-        """(bool c, float[1,3,2] x) => (float[1,3,2] y) {
-        y = If (c) <then_branch = t () => (float[1,3,2] sum)
-        <int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, float s = {0.5}, int8 z = {1},
-        int64[1,4] rows = {0, 1, 0, 1}, int64[1,3] places = {0, 2, 1}> {
-        f = DequantizeLinear (w, s, z) j = GatherElements <axis = 1> (rows, places)
-        g = Gather (f, j) q = QuantizeLinear (g, s, z) d = DequantizeLinear (q, s, z)
-        sum = Add (d, x) }, else_branch = e () => (float[1,3,2] same) { same = Identity (x) }> }""",
-        {"c": np.array(True), "x": _f32(1, 3, 2)},
-        seen=False,
-        on="a quirk that copies the sum's operand alone",
-    ),
-    "batch_of_known_state": Canary(
-        f"""(float[2,b,2] x) => (float[2,1,p,1] y)
-        <float[1,1,2] w = {{{_filled(0.1, 2)}}}, float[1,1,1] r = {{0.5}}, float[1,1,1] h = {{0.5}}>
-        {{ y = RNN <hidden_size = 1> (x, w, r, , , h) }}""",
-        {"x": _f32(2, 1, 2)},
-    ),
     "sizes_of_states, contradiction": Canary(
         f"""(float[t,2] x, int64 trips) => (float[q] y)
         <float[4,2] w = {{{_filled(0.5, 4, 2)}}}, int64 zero = {{0}}, float[1] start = {{0}}> {{
@@ -1078,6 +956,7 @@ CANARIES: dict[str, Canary] = {
         row = Gather (x, i) all = Concat <axis = 0> (h, row) f = MatMul (all, w) }}> }}> }}""",
         {"x": _f32(3, 2), "trips": np.array(3)},
         hidden_by=("place_of_states",),
+        loud=True,
     ),
     "unique_parts, unsorted": Canary(
         "(float[2,3] x) => (float[k] y) { y = Unique <sorted = 0> (x) }",
@@ -1147,6 +1026,7 @@ CANARIES: dict[str, Canary] = {
             count = Size (s) number = Cast <to = 1> (count) more = Add (sum, number)
             t = Concat <axis = 0> (s, x) }> }""",
         {"x": _f32(1), "n": np.array(3)},
+        loud=True,
     ),
     "place_of_states": Canary(
         """(float[k] x, float[l] y, int64 n) => (float[m] p, float[o] q) <float one = {1}> {

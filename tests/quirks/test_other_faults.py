@@ -1,10 +1,14 @@
 """Faults of the engines without a quirk; other tests avoid them. A test fails once its fault is
 gone.
 
+Those of `LOUD` are errors, which need no quirk: no published model has them.
+
 Some faults are in the kernels for one kind of processor. On others their tests are plain tests.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -13,6 +17,9 @@ import pytest
 from onnx import parser
 from openvino import opset13 as ops
 
+from bridge.check.isolation import LostProcessError
+from tests.quirks.canaries import Canary, _f32, _filled, _i64
+from tests.quirks.test_canaries import compare
 from tests.support.processor import FEATURES
 from tests.support.running import EXACT, OnnxRuntime
 
@@ -91,3 +98,148 @@ def test_stack_of_strings_in_onnxruntime() -> None:
             d = Identity (c) z = Identity (x) }> }""")
     feed = {"x": np.array("a", object), "n": np.array(2)}
     assert OnnxRuntime(model).run(feed)[0].tolist() == ["a", "a"]
+
+
+LOUD: dict[str, Canary] = {
+    "a product of a row and a column as a scalar": Canary(
+        "(float[1, 2] x) => (float y) <float[2, 1] w = {1.125, -0.25}, int64[0] scalar = {}> "
+        "{ p = MatMul (x, w) y = Reshape (p, scalar) }",
+        {"x": _f32(1, 2)},
+        ends=True,
+    ),
+    "a Select of one truth value by itself": Canary(
+        "(bool[n] x) => (uint8[n] y) { n = Not (x) u = Cast <to = 2> (n) y = Where (n, u, u) }",
+        {"x": np.array([True, False])},
+    ),
+    "a Gather that gives an empty tensor of known shape": Canary(
+        "(float[3, 0] x) => (float[n, 0] y) <bool[3] which = {1, 1, 0}> "
+        "{ y = Compress <axis = 0> (x, which) }",
+        {"x": _f32(3, 0)},
+        ends=True,
+    ),
+    "TopK with a k of 0": Canary(
+        "(float[2, n] x, int64[1] k) => (float[2, m] y, int64[2, m] i) { "
+        "y, i = TopK <sorted = 0> (x, k) }",
+        {"x": _f32(2, 3), "k": _i64(0)},
+    ),
+    "scaled floats of 8 bits beside quantised values": Canary(
+        "(float[2, 4] x) => (float[2, 4] y, float[2, 4] z) <float s = {0.5}, uint8 none = {128}> { "
+        "h = Cast <to = 17> (x) f = Cast <to = 1> (h) y = Mul (f, s) "
+        "q = QuantizeLinear (x, s, none) d = DequantizeLinear (q, s, none) z = Add (d, x) }",
+        {"x": _f32(2, 4)},
+    ),
+    "FakeQuantize along the third axis of open size": Canary(
+        """(float[n, m, 2] x) => (float[n, m, 2] y)
+        <float[2] s = {0.03, 0.05}, uint8[2] z = {128, 100}> {
+          q = QuantizeLinear <axis = 2> (x, s, z) d = DequantizeLinear <axis = 2> (q, s, z)
+          y = Add (d, s) }""",
+        {"x": _f32(2, 3, 2)},
+    ),
+    "a product of integers by an empty constant": Canary(
+        "(int32[3,n] x) => (int32[0,n] y) <int32[0,3] w = {}> { y = MatMul (w, x) }",
+        {"x": np.ones((3, 2), np.int32)},
+    ),
+    "a matrix of open size times a stack of constants": Canary(
+        """(float[n,3] x) => (float[2,n,2] y) {
+        stack = Constant <value = float[2,3,2] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}> ()
+        y = MatMul (x, stack) }""",
+        {"x": _f32(4, 3)},
+    ),
+    "arithmetic like that of an LSTM's cell with a broadcast state": Canary(
+        f"""(float[n,1] x, float[n,1] h, float[1,1] cell) => (float[n,1] y)
+        <float[2,4] w = {{{_filled(0.5, 2, 4)}}}, float[4] b = {{0.1, 0.2, 0.3, 0.4}},
+         float one = {{1}}> {{
+            xh = Concat <axis = 1> (x, h) p = MatMul (xh, w) s = Add (p, b)
+            i, c, f, o = Split <axis = 1, num_outputs = 4> (s)
+            g = Add (f, one) gi = Sigmoid (i) gc = Tanh (c) gf = Sigmoid (g) go = Sigmoid (o)
+            new = Mul (gi, gc) old = Mul (gf, cell) next = Add (new, old)
+            t = Tanh (next) y = Mul (t, go) }}""",
+        {"x": _f32(2, 1) / 4, "h": _f32(2, 1) / 8, "cell": _f32(1, 1)},
+    ),
+    "a scaled product by a constant vector": Canary(
+        """(float[n, 3, 4] x) => (float[n, 3] y) <float[4] w = {1, 2, 3, 4}, float half = {0.5}> {
+        p = MatMul (x, w) y = Mul (p, half) }""",
+        {"x": _f32(2, 3, 4)},
+    ),
+    "a squeezed sum of two ranks and open sizes": Canary(
+        """(float[n,m] x, float[m] y) => (float[n,m] z) <int64[1] zero = {0}, int64[1] one = {1}> {
+        wide = Unsqueeze (x, one) row = Unsqueeze (y, zero) sum = Add (wide, row)
+        z = Squeeze (sum, one) }""",
+        {"x": _f32(2, 3), "y": _f32(3)},
+    ),
+    "a shuffle along an axis of open size": Canary(
+        """(float[n, 3, 1, 4] x) => (float[1, 3, n, 4] y)
+        <int64[4] grouped = {1, -1, 3, 4}, int64[4] back = {1, 3, -1, 4}> {
+        g = Reshape (x, grouped) t = Transpose <perm = [0, 2, 1, 3]> (g) y = Reshape (t, back) }""",
+        {"x": _f32(2, 3, 1, 4)},
+    ),
+    "an empty Broadcast of constants": Canary(
+        """(float[2] x, bool[2] b) => (float[m, n] y, float[2] z)
+        <float[1] one = {1}, float zero = {0}, float[1, 0] nothing = {}, int64[2] shape = {2, 1},
+        int64[1] axis = {0}> {
+        z = Neg (x) same = CastLike (one, zero) sum = ReduceSum <keepdims = 0> (same)
+        known = Less (zero, sum)
+        taken = If (known) <then_branch = t () => (float[1, k] p) { p = Identity (nothing) },
+        else_branch = e () => (float[1, l] q) { c = Compress (x, b) q = Unsqueeze (c, axis) }>
+        y = Expand (taken, shape) }""",
+        {"x": _f32(2), "b": np.array([True, False])},
+        ends=True,
+    ),
+    "LRN over an open number of channels": Canary(
+        "(float[n,c,h,w] x) => (float[n,c,h,w] y) { y = LRN <size = 5> (x) }",
+        {"x": _f32(1, 5, 2, 2)},
+    ),
+    "Reshape by a vector of open length": Canary(
+        "(float[2,3] x, int64[n] shape) => (float[a,b] y) { y = Reshape (x, shape) }",
+        {"x": _f32(2, 3), "shape": _i64(3, -1)},
+    ),
+    "ReduceL2 of integers along computed axes": Canary(
+        "(int32[2,3] x, int64[1] axes) => (int32[a,b] y) { y = ReduceL2 (x, axes) }",
+        {"x": np.arange(6, dtype=np.int32).reshape(2, 3), "axes": _i64(1)},
+    ),
+    "GroupedMatMul of computed matrices": Canary(
+        """(float[n,4] x, float[n,3] scores, float[3,5,4] w, float[3,4,5] v) => (float[n,4] y) {
+            y = com.microsoft.MoE (x, scores, w, , v) }""",
+        {
+            "x": _f32(2, 4), "scores": np.array([[1, 3, 2], [2, 1, 0]], np.float32),
+            "w": _f32(3, 5, 4) / 60, "v": _f32(3, 4, 5) / 60,
+        },
+    ),
+    "a Loop that captures floats of 4 bits": Canary(
+        """(float[3] x) => (float[2,3] y) <int64 trips = {2}> {
+        narrow = Cast <to = 24> (x)
+        y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, float[3] part) {
+            d = Identity (c) part = Cast <to = 1> (narrow) }> }""",
+        {"x": np.array([1, 4, 0.5], np.float32)},
+        expected=(np.array([[1, 4, 0.5]] * 2, np.float32),),
+        opset=24,
+    ),
+    "a stack behind an axis of size 0": Canary(
+        """(float[n,m,3] x) => (float[n,3,m] y) { y = Scan <
+          body = b (float[n,m] part) => (float[n,m] same) { same = Neg (part) },
+          num_scan_inputs = 1, scan_input_axes = [2], scan_output_axes = [1]> (x) }""",
+        {"x": _f32(0, 2, 3)},
+        expected=(_f32(0, 3, 2),),
+        ends=True,
+    ),
+    "computed weights of a recurrent layer": Canary(
+        f"""(float[2,1,2] x) => (float[2,1,1,3] y)
+        <float[3,2] data = {{{_filled(0.1, 3, 2)}}}, int64[1,3,1] places = {{2, 0, 1}},
+        float[1,3,3] r = {{{_filled(0.1, 3, 3)}}}> {{
+        w = GatherND (data, places) y = RNN <hidden_size = 3> (x, w, r) }}""",
+        {"x": _f32(2, 1, 2) / 10},
+    ),
+    "a recurrent layer with a constant state and an open batch": Canary(
+        f"""(float[2,b,2] x) => (float[2,1,p,1] y)
+        <float[1,1,2] w = {{{_filled(0.1, 2)}}}, float[1,1,1] r = {{0.5}}, float[1,1,1] h = {{0.5}}>
+        {{ y = RNN <hidden_size = 1> (x, w, r, , , h) }}""",
+        {"x": _f32(2, 1, 2)},
+    ),
+}  # fmt: skip
+"""Models of ONNX whose IR OpenVINO's CPU plugin does not run."""
+
+
+@pytest.mark.parametrize("name", LOUD)
+@pytest.mark.xfail(raises=(RuntimeError, LostProcessError), strict=True)
+def test_of_openvino(name: str, tmp_path: Path) -> None:
+    compare(LOUD[name], tmp_path / "model.xml")

@@ -60,7 +60,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 def test_faults_of_the_plugin_that_ran_it() -> None:
     """A file for GPU has no workarounds for faults of the CPU plugin."""
-    report = check(FOLDER / "product_as_scalar.onnxtxt", device="GPU", samples=1)
+    report = check(FOLDER / "scan_in_scan.onnxtxt", device="GPU", samples=1)
     assert report.ok, str(report)
     assert any("runs with workarounds for the CPU plugin" in note for note in report.notes)
 

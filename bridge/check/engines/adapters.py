@@ -80,8 +80,9 @@ def agreed_on(session: Session, others: Sequence[Session]) -> Adapter:
 
 def named_like(original: Session, session: Session) -> Adapter:
     """The session with the names of `original`, for each input and output that shares a name with
-    one there. If there are as many of them, the others are matched by position. An output without
-    a match is `missing` or `extra`. Feeds may still have the session's own names."""
+    one there. If there are as many inputs, the others are matched by position; so are as many
+    outputs if none shares a name. An output without a match is `missing` or `extra`. Feeds may
+    still have the session's own names."""
     notes = list(session.notes)
     by_place = dict(zip(session.inputs, original.inputs, strict=False))
     is_alike = len(session.inputs) == len(original.inputs)
@@ -98,7 +99,7 @@ def named_like(original: Session, session: Session) -> Adapter:
         return {port.name: feed_of(by_place[port], feeds) for port in fed} | call
 
     pairs = [(port, _match(port, session.outputs)) for port in original.outputs]
-    if len(original.outputs) == len(session.outputs) and not all(other for _, other in pairs):
+    if len(original.outputs) == len(session.outputs) and not any(other for _, other in pairs):
         notes.append("output names differ between the files; outputs were matched by position")
         pairs = [*zip(original.outputs, session.outputs, strict=True)]
     matched = [(port, other) for port, other in pairs if other is not None]

@@ -163,13 +163,19 @@ def content_of(source: Loadable) -> str | bytes:
     return str(source) if isinstance(source, str | Path) else source.SerializeToString()
 
 
+_MOST_AXES = 64  # of an array of NumPy
+
+
 def bytes_of(array: np.ndarray) -> bytes:
     """Row-major little-endian bytes; elements below eight bits packed, first one lowest."""
     return pack(array, element_of(array.dtype)).tobytes()
 
 
 def array_of(data: bytes, element: Element, shape: Sequence[int]) -> np.ndarray:
-    """The array of `shape` and `element` in bytes packed like `bytes_of`."""
+    """The array of `shape` and `element` in bytes packed like `bytes_of`. EngineError for a rank
+    that NumPy has no arrays of."""
+    if len(shape) > _MOST_AXES:
+        raise EngineError(f"a tensor has {len(shape)} dimensions; it may have {_MOST_AXES}")
     return np.array(unpack(data, element, math.prod(shape)).reshape(shape))
 
 

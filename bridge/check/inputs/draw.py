@@ -38,9 +38,11 @@ _UNIT = frozenset({"iou_threshold", "score_threshold", "ratio"})
 """Inputs that are a share or a probability."""
 
 _SPREAD = 3  # that sizes of a large input differ
+_MOST_TRIPS = 128
+_LARGEST_WHOLE = 1 << 24  # that every engine holds exactly
 _LARGEST_COUNT = 16  # that a recipe may ask for
 _MANY_TRIPS = 4  # more than are drawn as a rule
-_LARGEST_INPUT = 1 << 28  # elements
+LARGEST_INPUT = 1 << 28  # elements that a check draws for an input
 _SOME = 8  # of so many numbers one is NaN, and one -0.0
 _COVERED = 4096  # numbers of a range that are drawn one after the other, each once
 
@@ -95,7 +97,7 @@ class Maker:
         }
         return parts | {whole for whole, _ in sums}
 
-    def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
+    def make(self, recipe: Recipe, largest: int = LARGEST_INPUT) -> dict[str, Any]:
         """See `make_inputs`; `largest` is the number of elements that an input may have."""
         draw = _Draw(recipe, largest, self._words, self.counts)
         return {value.name: draw.value(value, self.uses[value]) for value in self.values}
@@ -150,8 +152,9 @@ class _Draw:
         shape = self.shape(value.name, type.shape) if own is None else own.shape
         if size_of(shape) > self.largest:
             raise UsageError(
-                f'the input "{value.name}" of shape {list(shape)} is too large for a check; choose '
-                "smaller sizes"
+                f'the input "{value.name}" of shape {list(shape)} has {size_of(shape):,} elements; '
+                f"a check draws up to {self.largest:,}: choose smaller sizes, or give inputs of "
+                "your own"
             )
         array = self._array(value, type.element, shape, uses)
         if array.dtype.kind == "f" and (type.element.is_integer or type.element.kind == "bool"):
@@ -187,11 +190,13 @@ class _Draw:
             array = array * recipe.scales[name]
         if name in recipe.fills:
             array = np.full(array.shape, recipe.fills[name])
-        bounds = self._bounds(uses, self.large)
+        array = self._spotted(array, name)
+        bounds = self._bounds(uses, self.large, _LARGEST_WHOLE)
         if bounds is not None and array is not drawn:
             # No index beyond the end, and no trip count of 2**63, which would run for years.
             is_index = any(use.is_index for use in uses.all)
-            array = np.clip(array, bounds[0], max(bounds[1], 0 if is_index else _LARGEST_COUNT))
+            trips = _MOST_TRIPS if any(u.name == "trip_count" for u in uses.all) else _LARGEST_COUNT
+            array = np.clip(array, bounds[0], max(bounds[1], 0 if is_index else trips))
         # A limit may be less than a large trip count. Few iterations show less.
         bounds = self._bounds(uses, (_MANY_TRIPS, self.large[1]) if self.large else None)
         array = self._marked(array, name, element, bounds, uses)
@@ -221,6 +226,18 @@ class _Draw:
                 array = self._distinct(array, use)
         return array
 
+    def _spotted(self, array: np.ndarray, name: str) -> np.ndarray:
+        """The array with the single elements of the recipe."""
+        own = {place: n for (of, place), n in self.recipe.spots.items() if of == name}
+        if not own:
+            return array
+        kind = float if any(n != int(n) for n in own.values()) else array.dtype
+        flat = array.astype(kind if array.dtype.kind in "iu" else array.dtype).reshape(-1)
+        for place, number in own.items():
+            if place < flat.size:
+                flat[place] = number
+        return flat.reshape(array.shape)
+
     def _distinct(self, array: np.ndarray, use: Use) -> np.ndarray:
         """Places, others where one of them is there twice, unless there are too few."""
         node, data = use.node, use.node.operand(0)
@@ -247,22 +264,19 @@ class _Draw:
         bounds: Bounds | None,
         uses: InputUses,
     ) -> np.ndarray:
-        """The array with one mark in all elements, or many in some. Floats have -0.0, too."""
+        """The array with marks in some elements. Floats have -0.0, too."""
         recipe = self.recipe
         is_fixed = recipe.own is not None or name in recipe.chosen or uses.is_yes_or_no
-        if recipe.numbers not in ("marked", "filled") or element.kind not in _MARKED or is_fixed:
+        if recipe.numbers != "marked" or element.kind not in _MARKED or is_fixed:
             return array
         low, high = bounds or (-math.inf, math.inf)
         if element.is_integer:
             low, high = max(low, element.bounds[0]), min(high, element.bounds[1])
         marks = [mark for mark in uses.marks if low <= mark <= high]
         count, turn = array.size, recipe.turn
-        if recipe.numbers == "filled":
-            marks = [marks[turn % len(marks)]] if marks else []
-        else:
-            if element.is_float and bounds is None:
-                marks = [-0.0, *marks, *uses.far]
-            count = min(len(marks), max(count // 2, 1))
+        if element.is_float and bounds is None:
+            marks = [-0.0, *marks, *uses.far]
+        count = min(len(marks), max(count // 2, 1) if count < len(marks) else count)
         flat = array.astype(float if element.is_float else array.dtype).reshape(-1)
         places: Sequence[int] = self.rng.permutation(array.size)[:count].tolist() if marks else []
         for number, place in enumerate(places):
@@ -283,8 +297,11 @@ class _Draw:
             return _covering(self.rng, *bounds, shape)
         return _free(self.rng, element, shape, self.recipe.numbers, uses)
 
-    def _bounds(self, uses: InputUses, trips: Bounds | None) -> tuple[int, int] | None:
-        """The lowest and highest number that all uses of an input allow, where any says so."""
+    def _bounds(
+        self, uses: InputUses, trips: Bounds | None, far: float = _LARGEST_COUNT
+    ) -> tuple[int, int] | None:
+        """The lowest and highest number that all uses of an input allow, where any says so; one
+        that none limits is so `far` from the other."""
         found = [(u.bounds(self._known, trips, uses.is_whole), u.way) for u in uses.all]
         ranges = [(pair, way.is_known) for pair, way in found if pair is not None]
         lowest = max((low for (low, _), _ in ranges), default=-math.inf)
@@ -294,8 +311,8 @@ class _Draw:
         if math.isinf(lowest) and math.isinf(highest):
             return None
         # Where arithmetic leaves one end open, a few numbers from the other end will do.
-        lowest = highest - _LARGEST_COUNT if math.isinf(lowest) else lowest
-        highest = lowest + _LARGEST_COUNT if math.isinf(highest) else highest
+        lowest = highest - far if math.isinf(lowest) else lowest
+        highest = lowest + far if math.isinf(highest) else highest
         return math.ceil(lowest), max(math.ceil(lowest), math.floor(highest))
 
     def shape(self, name: str, shape: Shape) -> tuple[int, ...]:
@@ -438,6 +455,8 @@ def _free(
     drawn = np.asarray(rng.random(shape) if is_unit else rng.standard_normal(shape))
     if element.kind == "complex":
         drawn = drawn + 1j * rng.standard_normal(shape)
+    elif numbers == "halves":
+        drawn = np.rint(4 * drawn) / 2
     elif numbers == "special":
         drawn = _some(rng, drawn, uses.special)
     return drawn.astype(element.dtype)

@@ -4,12 +4,14 @@ Small inputs are drawn first. Where the model refuses them, a recipe that it tak
 solver: sizes grow, those that operators compute have to agree, and integers are small or compared.
 """
 
+import math
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from bridge.check.inputs.calls import States, calls_in_a_row
+from bridge.check.inputs.draw import LARGEST_INPUT
 from bridge.check.inputs.recipe import Recipe
 from bridge.check.inputs.running import Search, always
 from bridge.check.inputs.sizes import misfit, open_sizes
@@ -43,7 +45,10 @@ def take_own(search: Search) -> None:
 def draw(search: Search) -> None:
     """Draws the first inputs, with sizes that grow until the model takes one. If windows slide over
     inputs, only large ones are tried: OpenVINO runs some windows that are larger than their
-    data."""
+    data. Sizes that are fixed are taken as they are."""
+    shapes = [innermost(value.type).shape or () for value in search.maker.values]
+    least = (math.prod(max(low(dim), 1) for dim in shape) for shape in shapes)
+    search.largest = max([search.largest, *(min(2 * count, LARGEST_INPUT) for count in least)])
     slides = _slides(search)
     if not slides:
         draw_small(search)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 OWN_NAMES = "bridge."
 """The start of the names of inputs that a check adds."""
 
-Numbers = Literal["usual", "ends", "special", "marked", "filled"]
-"""Which numbers are drawn: small ones, the ends of integer types too, or NaN and -0.0 too. Marks
-are numbers that a model may tell from others (`uses`): some elements have them, or all have one."""
+Numbers = Literal["usual", "ends", "special", "marked", "halves"]
+"""Which numbers are drawn: small ones, the ends of integer types too, NaN and -0.0 too, numbers
+that a file may tell from others (`uses`), or halves, which no engine rounds."""
 
 _EXTREME = {"f": 1e4, "i": 2.0**24, "u": 2.0**24}
 """The magnitude beyond which a number that the search chose is extreme, by the kind of its type.
@@ -34,16 +34,18 @@ class Recipe:
 
     `sizes` has dimensions by symbol, or by `input.axis` if a dimension has no symbol. Each is a
     size, or a range to draw the size from. `fills` are numbers that fill a whole input, `scales`
-    are factors for drawn numbers, `ranges` are limits for drawn numbers. `values` are inputs that
-    are not drawn. `own` are inputs that a user gave; fills and scales may change them. `call` is
-    the number of a call in a row, 0 for other inputs. Each `turn` has other marks. `large` is the
-    least size, and trip count, of a large input. `given` are the inputs whose numbers a user chose.
+    are factors for drawn numbers, `spots` are single elements, by input and place; `ranges` are
+    limits for drawn numbers. `values` are inputs that are not drawn. `own` are inputs that a user
+    gave; fills, scales and spots may change them. `call` is the number of a call in a row, 0 for
+    other inputs. Each `turn` has other marks. `large` is the least size, and trip count, of a large
+    input. `given` are the inputs whose numbers a user chose.
     """
 
     seed: int = 0
     sizes: Mapping[str, int | Interval] = field(default_factory=dict)
     fills: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
+    spots: Mapping[tuple[str, int], float] = field(default_factory=dict)
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
     ranges: Ranges = field(default_factory=dict)
     own: InputSet | None = None
@@ -66,7 +68,7 @@ class Recipe:
     @property
     def is_own(self) -> bool:
         """Whether a user gave its inputs."""
-        return self.own is not None and not (self.fills or self.scales)
+        return self.own is not None and not (self.fills or self.scales or self.spots)
 
     def __str__(self) -> str:
         """The recipe as text for people: `seed 3, N = 512, mode filled with 7`."""
@@ -76,8 +78,8 @@ class Recipe:
         parts += ["large"] * bool(self.large)
         parts += ["ends of types"] * (self.numbers == "ends")
         parts += ["NaN or -0.0"] * (self.numbers == "special")
-        if self.numbers in ("marked", "filled"):
-            parts += [f"limits of the model, {self.numbers} {self.turn}"]
+        parts += [f"numbers near limits of the model, {self.turn}"] * (self.numbers == "marked")
+        parts += ["halves"] * (self.numbers == "halves")
         parts += [f"{key} = {size}" for key, size in self.sizes.items()]
         parts += [
             f"{name} filled with {number:g}"
@@ -85,18 +87,20 @@ class Recipe:
             if not name.startswith(OWN_NAMES)
         ]
         parts += [f"{name} times {factor:g}" for name, factor in self.scales.items()]
+        parts += [f"{name}[{place}] = {number:g}" for (name, place), number in self.spots.items()]
         return ", ".join(parts)
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """An input that the model takes, with its recipe, the outputs that the search saw, and the
-    branches that it takes."""
+    branches that it takes, and how far it is from each situation."""
 
     recipe: Recipe
     feeds: dict[str, Any]
     outputs: dict[str, Any]
     taken: frozenset[Branch] = frozenset()
+    far: Sequence[float] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -104,14 +108,35 @@ class Case:
         return is_empty(self.feeds)
 
     @property
+    def elements(self) -> int:
+        """How many elements its tensors have."""
+        return sum(one.size for one in self.feeds.values() if isinstance(one, np.ndarray))
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all numbers that the model gives are finite. Engines overflow at other places."""
+        arrays = (one for one in self.outputs.values() if isinstance(one, np.ndarray))
+        floats = (one.astype(np.float64) for one in arrays if one.dtype.kind in "fV")
+        with np.errstate(all="ignore"):
+            return all(bool(np.isfinite(one).all()) for one in floats)
+
+    @property
+    def is_on_grid(self) -> bool:
+        """Whether all floats are small multiples of 1/64, of which sums are not rounded."""
+        arrays = (one for one in self.feeds.values() if isinstance(one, np.ndarray))
+        floats = (one.astype(np.float64) * 64 for one in arrays if one.dtype.kind in "fV")
+        return all(bool(((one == np.rint(one)) & (abs(one) < 2**18)).all()) for one in floats)
+
+    @property
     def is_zeros(self) -> bool:
-        """Whether all numbers are 0."""
+        """Whether all numbers are 0: they show few things as they would be."""
         return not any(np.any(value) for value in self.feeds.values() if value is not None)
 
     @property
     def is_extreme(self) -> bool:
         """Whether the search chose a number that engines need not agree about."""
-        changed = {*self.recipe.fills, *self.recipe.scales} - self.recipe.given
+        spots = (name for name, _ in self.recipe.spots)
+        changed = {*self.recipe.fills, *self.recipe.scales, *spots} - self.recipe.given
         return any(_is_far(self.feeds[name]) for name in changed if name in self.feeds)
 
 

@@ -17,7 +17,7 @@ from bridge.check.inputs.sizes import keys_of, open_sizes, size_limits
 from bridge.check.inputs.solver import Variable
 from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.surgery.sites import Branch, branches_of
-from bridge.check.surgery.watching import all_taken, iterations
+from bridge.check.surgery.watching import all_taken, distances, iterations
 from bridge.errors import UsageError, amount
 from bridge.neutral.graph import Model, Value, size_of_constants
 from bridge.neutral.types import Interval, TensorType, high, low
@@ -80,6 +80,8 @@ class Search:
         self.tried = 0
         self.endless = self.cut_short = False
         self.iterations: dict[int, int] = {}
+        self.met: dict[int, int] = {}  # situations, each with its first case
+        self.last: Sequence[float] = ()  # how far the last run was from each situation
         self.solved: list[tuple[Recipe, list[Variable], str]] = []
         self.own = 0  # cases that the user gave
 
@@ -93,7 +95,7 @@ class Search:
         return Inputs(
             tuple(self.cases), self.reached, self.unreachable, dict(self.refused),
             tuple(self.failures), tuple(self.row), self.no_row, self.tried, self.cut_short,
-            self.endless, self.iterations, largest,
+            self.endless, self.iterations, largest, self.all.situations, self.met,
         )  # fmt: skip
 
     def run(
@@ -128,7 +130,8 @@ class Search:
                 self.endless |= isinstance(found, EndlessError)
             else:
                 taken = all_taken(found, self.all.sites) if self.all.sites else frozenset()
-                self._keep(Case(recipe, feed, found, taken), keep)
+                case = Case(recipe, feed, found, taken)
+                self._keep(replace(case, far=self._far(case)), keep)
             answers.append(str(found) if isinstance(found, EngineError) else "")
         branches = f", {len(self.reached)} of {self.count} branches" if self.count else ""
         self.all.tell(amount(self.tried, "input") + " tried" + branches)
@@ -141,7 +144,7 @@ class Search:
         fills: list[Variable] = []
         for value, valued in asked.items():
             if value.name.startswith(ITERATION):
-                fills.append(Variable(value.name, False, 0, _LATEST))
+                fills.append(Variable(value.name, "fills", 0, _LATEST))
                 continue
             for key, dim in open_sizes(value).items():
                 given = self.base.sizes.get(key, dim)
@@ -150,7 +153,8 @@ class Search:
                     most = _LARGEST_SIZE if most is None else min(most, _LARGEST_SIZE)
                     # No empty tensor: onnxruntime crashes in some kernels.
                     least = max(low(given), 1)
-                    sizes[key] = Variable(key, True, least, most, 1, least, tuple(self.hints[""]))
+                    told = tuple(self.hints[""])
+                    sizes[key] = Variable(key, "sizes", least, most, 1, least, told)
             kind = (
                 value.element.kind if isinstance(value.type, TensorType) and value.element else ""
             )
@@ -162,7 +166,7 @@ class Search:
                 step = 2.0**-6 if kind == "float" else 1.0
                 lowest, highest = (0, 1) if kind == "bool" else (-math.inf, math.inf)
                 told = tuple(self.hints.get(value.name, ()))
-                fills.append(Variable(value.name, False, lowest, highest, step, hints=told))
+                fills.append(Variable(value.name, "fills", lowest, highest, step, hints=told))
         return [*fills, *sizes.values()]
 
     @cached_property
@@ -214,6 +218,26 @@ class Search:
             self.unreachable.pop(branch, None)
         for n, count in counts.items():
             self.iterations[n] = max(count, self.iterations.get(n, 0))
+        for n in self.shown(case):
+            self.met.setdefault(n, len(self.cases) - 1)
+
+    def _far(self, case: Case) -> Sequence[float]:
+        """How far an input is from each situation. What has no elements, or zeros alone, shows
+        little, and what is rounded is not exact."""
+        situations = self.all.situations
+        far = distances(case.outputs, situations) if situations and not case.is_empty else ()
+        if far and not case.is_on_grid:
+            pairs = zip(far, situations, strict=True)
+            far = [d or math.inf if one.on_grid else d for d, one in pairs]
+        if far and case.is_zeros:
+            pairs = zip(far, situations, strict=True)
+            far = [math.inf if one.kind in ("equal", "ties") else d for d, one in pairs]
+        self.last = far
+        return far
+
+    def shown(self, case: Case) -> list[int]:
+        """The situations that a case meets and no case before it did."""
+        return [n for n, far in enumerate(case.far) if not far and n not in self.met]
 
     def lengthen(self) -> None:
         """Gives a quick search the work of others: without an input there is nothing to compare."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from bridge.check.inputs.aimed import aim, repeat
+from bridge.check.inputs.aimed import aim
 from bridge.check.inputs.drawn import (
     call_in_a_row,
     draw,
@@ -13,8 +13,9 @@ from bridge.check.inputs.drawn import (
     fit,
     take_own,
 )
-from bridge.check.inputs.further import deepen, draw_further, draw_zeros, enlarge
+from bridge.check.inputs.moves import move, repeat_branches
 from bridge.check.inputs.running import Search
+from bridge.check.inputs.seeking import seek_situations
 from bridge.check.inputs.sizes import SizeBounds
 from bridge.check.inputs.wanted import Inputs, Wanted
 
@@ -36,13 +37,13 @@ def search(wanted: Wanted) -> Inputs:
         if not found.drawn:
             fit(found)
         draw_alike(found)
-        draw_further(found)
         if not wanted.quick:
             aim(found)
-            repeat(found)
-            draw_zeros(found)
-            enlarge(found)
-            deepen(found)
+        move(found)
+        if not wanted.quick:
+            aim(found)
+            seek_situations(found)
+            repeat_branches(found)
             draw_empty(found)
     return found.result()
 

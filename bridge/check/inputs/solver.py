@@ -2,59 +2,71 @@
 
 The method is the alternating variable method of search-based testing (B. Korel, 1990; P. McMinn,
 "Search-based software test data generation", 2004). The search changes one size or number at a
-time, by steps of all magnitudes, as long as the distance becomes smaller.
+time, by steps of all magnitudes, as long as the distance becomes smaller. In a `short` search it
+goes where two distances, on a line, would be 0, since few distances are far from a line.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any, Literal
 
 from bridge.check.inputs.recipe import Recipe
 
 _TRIES = 400  # recipes for one goal
 _FARTHEST = 22  # the largest change is two to this power
 _FARTHER = 4  # steps in a row that lead farther and farther away, then the direction is left
+_CROSSINGS = 5  # of a line with 0, for one variable
 _PAIRED = 4  # variables, at most, that are changed two at once
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A size or a number that the search may change. `key` is the key of a dimension in
-    `Recipe.sizes`, or the name of an input that the number fills. `lowest` and `highest` are
-    limits, `step` is the least change, and `usual` is the value if a recipe has none. `hints` are
-    tried first."""
+    """A size or a number that the search may change. `key` is its key `among` the sizes, fills,
+    scales or spots of a recipe. `lowest` and `highest` are limits, `step` is the least change, and
+    `usual` is the value if a recipe has none. `hints` are tried first."""
 
-    key: str
-    is_size: bool
+    key: Any
+    among: Literal["sizes", "fills", "scales", "spots"]
     lowest: float = -math.inf
     highest: float = math.inf
     step: float = 1.0
     usual: float = 0.0
     hints: tuple[float, ...] = ()
 
+    @property
+    def is_size(self) -> bool:
+        """Whether it is a size."""
+        return self.among == "sizes"
+
     def of(self, recipe: Recipe) -> float:
         """The size or number in a recipe."""
-        found = (recipe.sizes if self.is_size else recipe.fills).get(self.key)
+        found = getattr(recipe, self.among).get(self.key)
         return found if isinstance(found, int | float) else self.usual
+
+    def near(self, number: float) -> float:
+        """The number as the variable can have it."""
+        return round(number / self.step) * self.step
 
     def put(self, recipe: Recipe, number: float) -> Recipe | None:
         """The recipe with another size or number, None if the number is beyond the limits."""
         if not self.lowest <= number <= self.highest:
             return None
-        if self.is_size:
-            return replace(recipe, sizes={**recipe.sizes, self.key: int(number)})
-        return replace(recipe, fills={**recipe.fills, self.key: number})
+        new = {**getattr(recipe, self.among), self.key: int(number) if self.is_size else number}
+        return replace(recipe, **{self.among: new})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Goal:
     """What is sought. `distances` has a recipe's distances from each condition, nothing if they
-    cannot be computed. `wanted` has the variables that each of them depends on."""
+    cannot be computed. `wanted` has the variables that each of them depends on. A `short` search
+    tries few recipes."""
 
     distances: Callable[[Recipe], tuple[float, ...]]
     wanted: Sequence[Sequence[Variable]]
     tries: int = _TRIES
+    short: bool = False
 
 
 def solve(goal: Goal, starts: Sequence[Recipe]) -> tuple[Recipe, float]:
@@ -65,7 +77,7 @@ def solve(goal: Goal, starts: Sequence[Recipe]) -> tuple[Recipe, float]:
     if math.isinf(search.least):
         search.scan(starts[0])
     search.descend()
-    if search.least and search.sizes:
+    if search.least and search.sizes and not goal.short:
         again = _Descent(goal, sized(starts[0], search.sizes, 1))
         again.attempt(again.best)
         again.descend()
@@ -113,9 +125,10 @@ class _Descent:
                 hinted = [variable.put(self.best, number) for number in variable.hints]
                 nearer = any([self.attempt(recipe) for recipe in hinted]) or nearer
                 self.moves = False
-                nearer = self._change([(variable, 1)]) or nearer
+                change = self._cross if self.goal.short else self._change
+                nearer = change([(variable, 1)]) or nearer
                 moving += [variable] if self.moves else []
-            if not nearer and len(moving) <= _PAIRED:
+            if not nearer and len(moving) <= _PAIRED and not self.goal.short:
                 nearer = any(
                     self._change([(one, 1), (other, sign)])
                     for one, other in combinations(moving, 2)
@@ -138,6 +151,35 @@ class _Descent:
                     last = self.least
                 farther = farther + 1 if last < self.total < math.inf else 0
                 last = self.total
+        return self.least < before
+
+    def _cross(self, direction: Sequence[tuple[Variable, int]]) -> bool:
+        """Changes a variable to where the distance is 0, if two distances are on a line. The answer
+        is whether the recipe came nearer."""
+        before, start = self.least, self.best
+        for variable, _ in direction[:1]:
+            here, far = variable.of(start), self.least
+            for sign in (1, -1):
+                other = variable.near(here + sign * max(abs(here) / 8, variable.step))
+                self.attempt(variable.put(start, other))
+                its = self.total
+                if math.isfinite(its) and its != far:
+                    break
+            for _ in range(_CROSSINGS):
+                if not self.least or its == far or not math.isfinite(its):
+                    break
+                points = (
+                    (other * far - here * its) / (far - its),
+                    ((other * far + here * its) / (far + its)),
+                )
+                for point in map(variable.near, filter(math.isfinite, points)):
+                    if point in (here, other):
+                        continue
+                    self.attempt(variable.put(self.best, point))
+                    if self.total < far >= its:
+                        here, far = point, self.total
+                    elif self.total < its:
+                        other, its = point, self.total
         return self.least < before
 
     def _move(self, direction: Sequence[tuple[Variable, int]], step: float) -> bool:

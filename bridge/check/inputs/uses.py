@@ -77,6 +77,7 @@ _HALVES = (0.5, 1.5, 2.5)  # which round to the even neighbour
 _FARTHEST = 1e4  # engines round larger numbers unlike
 _LARGEST_WHOLE = 1 << 24  # which every engine holds exactly
 _MARKED = 8  # elements of a constant that marks are taken from, at most
+_KEYS = 1 << 10  # of a table, or thresholds of trees
 _LARGEST_KNOWN = 1 << 20  # elements of a constant whose ends are looked for
 
 
@@ -134,6 +135,12 @@ class Use:
             found = (trips if name == "trip_count" else None) or _RANGES.get(name)
         return None if found is None else self.way.back(found)
 
+    @property
+    def rows(self) -> Sequence[int]:
+        """How many rows there are of a table that it chooses from."""
+        range = index_range(self.node, self.index) if is_index(self.node, self.index) else None
+        return [n for n in range.sizes if isinstance(n, int)] if range else []
+
     def limits(self) -> Iterator[float]:
         """Small constants around which the node does not treat all numbers alike."""
         if not self.way.is_known:
@@ -142,6 +149,10 @@ class Use:
         known = [_numbers(value) for value in others]
         if self.node.op in LIMITING:
             yield from (number for numbers in known for number in numbers)
+        elif self.node.op.startswith("ai.onnx.ml::"):
+            get = self.node.attributes.get
+            for name in ("nodes_values", "keys_int64s", "keys_floats"):
+                yield from map(float, (get(name) or ())[:_KEYS])
         elif self.node.op == "Loop" and self.index == 0:
             yield from _iterations(self.node)
         elif self.node.op == "Round":
@@ -206,7 +217,7 @@ class InputUses:
         found: dict[int, list[float]] = {}
         for use in (*self.all, *self.further):
             for limit in use.limits():
-                step = 1.0 if self.is_whole else (abs(limit) or 1.0) / 64
+                step = 1.0 if self.is_whole else (abs(limit) or 1.0) / 640
                 for place, number in enumerate(_around(limit, step)):
                     low, high = use.way.back((number, number))
                     most = _LARGEST_WHOLE if self.is_whole else _FARTHEST

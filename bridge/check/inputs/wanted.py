@@ -12,6 +12,7 @@ from bridge.check.inputs.probe import Probes
 from bridge.check.inputs.recipe import Case, Recipe
 from bridge.check.inputs.sizes import Demands
 from bridge.check.surgery.sites import Branch, Site
+from bridge.check.surgery.situations import Situation
 from bridge.neutral.graph import Model
 
 
@@ -25,7 +26,8 @@ class Inputs:
     numbers of the cases that are calls in a row, `no_row` says why there are none. `tried` is the
     number of inputs that were tried. `cut_short` is set if the search was too long, `endless` if
     a run took too long and was stopped. `most_iterations` has the most that each Loop ran, by its
-    site; `largest_size` is the largest size of an open dimension.
+    site; `largest_size` is the largest size of an open dimension. Of the `situations` those that
+    were `met` have the number of their first case.
     """
 
     cases: tuple[Case, ...] = ()
@@ -40,6 +42,13 @@ class Inputs:
     endless: bool = False
     most_iterations: Mapping[int, int] = field(default_factory=dict)
     largest_size: int = 0
+    situations: Sequence[Situation] = ()
+    met: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def unmet(self) -> list[Situation]:
+        """The situations that no input met."""
+        return [one for number, one in enumerate(self.situations) if number not in self.met]
 
     def only(self, places: Sequence[int]) -> Inputs:
         """These cases alone."""
@@ -50,7 +59,8 @@ class Inputs:
         for place, case in enumerate(cases):
             for branch in sorted(case.taken):
                 reached.setdefault(branch, place)
-        return replace(self, cases=cases, reached=reached, row=row)
+        met = {n: number[place] for n, place in self.met.items() if place in number}
+        return replace(self, cases=cases, reached=reached, row=row, met=met)
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,8 @@ class Wanted:
     `budget` limits how many are tried for them; if there are to be none, only the user's inputs
     `own` are tried. A model with `states` gets calls in a row. If `alone` runs a longer row than
     `session`, that row is taken. A `quick` search ends with the samples. `tell` is called with the
-    progress. `twin` is the other file: what it compares with counts, too.
+    progress. `twin` is the other file: what it compares with counts, too. `situations` are those
+    that `session` measures.
     """
 
     model: Model
@@ -78,4 +89,5 @@ class Wanted:
     alone: Session | None = None
     quick: bool = False
     twin: Model | None = None
+    situations: Sequence[Situation] = ()
     tell: Callable[[str], None] = lambda text: None

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from bridge.check.surgery.bringing import bring_out
 from bridge.check.surgery.sites import Site, graphs_of, sites_of
+from bridge.check.surgery.situations import Dependences, Situation
 from bridge.check.surgery.switches import add_switches
 from bridge.check.surgery.watching import watch
 from bridge.neutral.clone import clone_model
@@ -63,12 +64,16 @@ class Surgery:
         some = {self._nodes[n]: site for n, site in sites.items() if site.index in forced}
         add_switches(self.model.graph, some)
 
-    def watch(self, sites: Mapping[Node, Site] | None = None) -> None:
-        """Gives the model an output that says which branches ran, and one that says how many
-        iterations each Loop ran at most (see `watching`). `sites` are those that count, if not
-        all. What is switched has to be switched before."""
+    def watch(
+        self, sites: Mapping[Node, Site] | None = None, sources: Dependences | None = None
+    ) -> list[Situation]:
+        """Gives the model an output that says which branches ran, and how many iterations each
+        Loop ran at most, and with `sources` one for situations, which are the answer (see
+        `watching`). `sites` are those that count, if not all. What is switched has to be switched
+        before."""
         sites = self._sites if sites is None else sites
-        watch(self.model.graph, {self._nodes[node]: site for node, site in sites.items()})
+        mine = {self._nodes[node]: site for node, site in sites.items()}
+        return watch(self.model.graph, mine, sources)
 
     @cached_property
     def _sites(self) -> dict[Node, Site]:

@@ -38,17 +38,18 @@ def carried(
     return output
 
 
-def yielded(node: Node, body: Body, value: Value) -> Value:
+def yielded(node: Node, body: Body, value: Value, count: int = 0) -> Value:
     """A value of a body as an output of its node. It is the last iteration's of a Loop; of an If it
-    is one zero where the other branch runs."""
+    is one zero where the other branch runs, or as many as `count` says of a vector."""
     assert value.element is not None
     # Sizes that agree by chance must not be taken for known.
-    output = _new_output(node, TensorType(value.element, (ANY,) * len(value.dims)))
+    dims = (count,) if count else (ANY,) * len(value.dims)
+    output = _new_output(node, TensorType(value.element, dims))
     port = Yield(len(node.outputs) - 1)
     body.add_exit(Builder(body.graph.nodes).op("Identity", value), port)
     if node.op == "If":
         (other,) = (one for one in node.bodies if one is not body)
-        zero = np.zeros((1,) * len(value.dims), value.element.dtype)
+        zero = np.zeros((count,) if count else (1,) * len(value.dims), value.element.dtype)
         other.add_exit(Builder(other.graph.nodes).constant(zero), port)
     return output
 

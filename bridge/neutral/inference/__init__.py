@@ -1,10 +1,11 @@
 """The engine that infers the types of a node's outputs and the content of shape-like values.
 
-An inference function takes the node and gives one type per output. A content function gives the
-known elements of output 0 (see `Value.known_value`). Both stand beside the rules of their operators
-(`bridge/operators/`); `provide` sets the function that finds them. Other operators are inferred by
-the `types` of their row, or by the function that `infer_otherwise` sets. That function uses ONNX's
-own inference, or, for operators that ONNX lacks, the result of their rule.
+An inference function takes the node and gives one type per output. It may raise Refused if the
+inputs say nothing of them. A content function gives the known elements of output 0 (see
+`Value.known_value`). Both stand beside the rules of their operators (`bridge/operators/`);
+`provide` sets the function that finds them. Other operators are inferred by the `types` of their
+row, or by the function that `infer_otherwise` sets. That function uses ONNX's own inference, or,
+for operators that ONNX lacks, the result of their rule.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any
 
+from bridge.errors import Refused
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.types import (
     ANY,
@@ -40,25 +42,29 @@ KNOWN_VALUE_LIMIT = 64
 _inferences: dict[str, Inference] = {}
 _known_values: dict[str, Content] = {}
 _loaded: set[str] = set()
-_UNKNOWN_YET = (
-    TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError, OverflowError
-)  # fmt: skip
-"""Errors of a function for a node whose inputs are not known well enough yet."""
+BREAKS = (ArithmeticError, AssertionError, IndexError, ValueError)
+"""Errors of a function or rule for a node that breaks a constraint, or that nothing has checked."""
+
+UNCHECKED = ("ai.onnx.ml::", "com.microsoft::")
+"""Domains in which nothing states which attributes and shapes go together. Nothing states it for an
+IR either. For ONNX there is a checker, which `convert` calls."""
 
 
-class Contradiction(ValueError):
-    """Raised by a function for inputs that contradict each other, as in a branch that would fail
-    if it ran. The outputs stay unknown."""
+def faults_of(op: str) -> tuple[type[Exception], ...]:
+    """The errors that may be the fault of a node instead of ours. In some domains an attribute may
+    even lack, or have any type."""
+    return (*BREAKS, AttributeError, KeyError, TypeError) if op.startswith(UNCHECKED) else BREAKS
 
 
 def require(holds: bool) -> None:
-    """Raises Contradiction unless the condition on the inputs holds."""
+    """Raises Refused unless the condition on the inputs holds: they may contradict each other in a
+    branch that would fail if it ran. The outputs stay unknown."""
     if not holds:
-        raise Contradiction
+        raise Refused("its inputs contradict each other")
 
 
 def place(axis: int, rank: int) -> int:
-    """The axis, not negative; Contradiction if a tensor of this rank has no such axis."""
+    """The axis, not negative; Refused if a tensor of this rank has no such axis."""
     require(-rank <= axis < rank)
     return axis % rank
 
@@ -164,9 +170,9 @@ def infer(node: Node) -> None:
     types: Sequence[Type]
     try:
         types = function(node)
-    except Contradiction:
+    except Refused:
         types = ()
-    except _UNKNOWN_YET:
+    except faults_of(op):
         if _is_fault(node):
             raise
         types = ()
@@ -217,9 +223,9 @@ def _known(content: Content, node: Node) -> KnownValue | None:
         return None
     try:
         known = content(node)
-    except Contradiction:
+    except Refused:
         return None
-    except _UNKNOWN_YET:
+    except faults_of(node.op):
         if _is_fault(node):
             raise
         return None

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+from bridge.errors import Refused
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import constraints as must, infer_graph, infers
 from bridge.neutral.inference.computed import enter_known
@@ -117,7 +118,7 @@ def widen(type: Type, again: Type) -> Type:
     that differs becomes unknown at once, because it may differ more after the next iteration."""
     try:
         return _any_where_changed(join(type, again), type)
-    except TypeError:
+    except Refused:
         return type
 
 
@@ -166,7 +167,7 @@ def _loop_outputs(node: Node, body: Body) -> list[Type]:
             for source in states.get(value, ()):
                 # Without an iteration the initial value comes out. ONNX lets a state start as an
                 # optional and continue as its content.
-                with suppress(TypeError):
+                with suppress(Refused):
                     type = join(type, source.type)
             types[port.output] = type
         elif isinstance(port, Stacked) and isinstance(value.type, TensorType):

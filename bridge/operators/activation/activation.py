@@ -97,8 +97,8 @@ def read_ir_prelu(b: Builder, node: Node) -> Result:
     if isinstance(channels, int) and isinstance(count, int):
         return b.op("PRelu", x, _per_channel(b, x, slope) if channels == count else slope)
     ones = [1] * (len(x.shape) - 2)
-    own = b.sizes(slope, 0)
-    shaped = b.where(b.sizes(x, 1).equal(own), b.shape(own, *ones), b.shape(*ones, own))
+    length = b.sizes(slope, 0)
+    shaped = b.where(b.sizes(x, 1).equal(length), b.shape(length, *ones), b.shape(*ones, length))
     return b.op("PRelu", x, b.op("Reshape", slope, shaped))
 
 

@@ -42,8 +42,8 @@ def covered(b: Builder, boxes: list[Value], box: list[Value], pixel: float) -> t
 
 def over_union(b: Builder, boxes: Value, box: Value) -> Value:
     """The intersection over union of boxes (x1, y1, x2, y2, area); 0 if the union is 0."""
-    theirs, own = (b.split(v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
-    shared, together = covered(b, theirs, own, 0.0)
+    theirs, chosen = (b.split(v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
+    shared, together = covered(b, theirs, chosen, 0.0)
     return b.squeeze(shared / b.max(together, LEAST), 0)
 
 

@@ -18,7 +18,6 @@ from bridge.operators.bodies import Values
 from bridge.operators.detection.greedy import over_union, suppressed, with_area
 from bridge.operators.detection.suppression import LEAST, NONE, by_score
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, is_one_size
-from bridge.operators.ir_texts import parse_bool
 
 _ULP = np.float32(2.0**-23)
 
@@ -61,13 +60,8 @@ def read_non_max_suppression(b: Builder, node: Node) -> Result:
     inputs = list(node.inputs)
     if len(inputs) > 5:
         raise Refused("it has more inputs than its version allows")
-    from bridge.neutral.types import BY_IR
-
-    attributes = {
-        "box_encoding": node.attributes.get("box_encoding", "corner"),
-        "sort_result_descending": parse_bool(node.attributes.get("sort_result_descending", "true")),
-        "output_type": BY_IR[node.attributes.get("output_type", "i64")],
-    }
+    names = ("box_encoding", "sort_result_descending", "output_type")
+    attributes = {name: node.attributes[name] for name in names if name in node.attributes}
     return b.node("ir::NonMaxSuppression", inputs, 3, attributes).outputs[0]
 
 
@@ -84,17 +78,17 @@ def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
     softness = 0.0 if sigma is None else b.known(known_of(sigma).array, "its soft_nms_sigma").item()
     if softness:
         lowest = _lowest(b, least)
-        indices, found = _softly(b, boxes, scores, limit, lowest, softness, center)
+        indices, selected = _softly(b, boxes, scores, limit, lowest, softness, center)
     else:
         most, largest = _limit(b, limit, overlap), b.reshape(_neighbour(b, overlap, -np.inf), -1)
         limits = most, largest, _lowest(b, least)
         indices = b.op("NonMaxSuppression", boxes, scores, *limits, center_point_box=center)
-        found = b.op("GatherND", scores, indices)
+        selected = b.op("GatherND", scores, indices)
     if node.attributes["sort_result_descending"]:
-        found, indices = by_score(b, found, indices)
+        selected, indices = by_score(b, selected, indices)
     labels = b.cast(b.cut(indices, 1, 0, 2), F32)
-    rows = b.concat(1, labels, b.op("Unsqueeze", found, [1]))
-    return b.cast(indices, element), rows, b.cast(b.sizes(found, 0), element)
+    rows = b.concat(1, labels, b.op("Unsqueeze", selected, [1]))
+    return b.cast(indices, element), rows, b.cast(b.sizes(selected, 0), element)
 
 
 def _lowest(b: Builder, least: Value | None) -> Value:
@@ -166,16 +160,16 @@ def infer_ir_non_max_suppression(node: Node) -> list[TensorType]:
     """NonMaxSuppression-9 has a row for each selected box. There are at most as many rows for each
     image and class as the limit and the number of boxes allow."""
     scores, most = first(node, 1), known_of(node.input(2)).parts
-    found: Dim = ANY
+    most_rows: Dim = ANY
     if scores.rank == 3:
         batches, classes, boxes = scores.shape or ()
         if most is not None:
             boxes = meet_dim(at_most(boxes), at_most(as_dim(most[0])))
-        found = at_most(dim_product((batches, classes, boxes)))
+        most_rows = at_most(dim_product((batches, classes, boxes)))
     element = node.attributes["output_type"]
     return [
-        TensorType(element, (found, 3)),
-        TensorType(F32, (found, 3)),
+        TensorType(element, (most_rows, 3)),
+        TensorType(F32, (most_rows, 3)),
         TensorType(element, (1,)),
     ]
 

@@ -55,9 +55,9 @@ def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
     apart = _apart(b, centre, turn, reach, halves) | _apart(b, seen, turn, halves, reach)
     shared = b.where(b.squeeze(apart, 0), zero, shared)
     area = b.squeeze(width * height, 0)
-    own = b.squeeze(own_width * own_height, 0)
-    together = area + own - shared
-    flat = b.min(area, own) <= zero
+    area_of_box = b.squeeze(own_width * own_height, 0)
+    together = area + area_of_box - shared
+    flat = b.min(area, area_of_box) <= zero
     return b.where(flat, zero, shared / b.where(flat, 1.0, together))
 
 

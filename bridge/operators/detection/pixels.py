@@ -65,12 +65,12 @@ def _shared(b: Builder, boxes: Value, box: Value) -> Value:
     """The intersection over union [classes, n] of boxes with one box of each class. Boxes (x1, y1,
     x2, y2, area) are [5, classes, n] and [5, classes, 1]. The result is 0 for separate boxes, even
     at a distance below the pixel that they count."""
-    theirs, own = (b.split(v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
-    overlap = b.op("Div", *covered(b, theirs, own, 1.0))
+    theirs, chosen = (b.split(v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
+    overlap = b.op("Div", *covered(b, theirs, chosen, 1.0))
     # For boxes narrower than a pixel (with exchanged corners), this differs from their overlap.
     pairs = [
         (one[high], other[low])
-        for one, other in ((theirs, own), (own, theirs))
+        for one, other in ((theirs, chosen), (chosen, theirs))
         for low, high in ((0, 2), (1, 3))
     ]
     apart = b.op("Min", *(b.op("Sub", *pair) for pair in pairs)) < 0.0

@@ -16,9 +16,9 @@ def region_yolo_to_onnx(b: Builder, node: Node) -> Result:
     place, extent, objectness, scores = b.split(boxes, 2, 2, coords - 2, 1, classes)
     scores = b.op("Softmax", scores, axis=2) if softmax else b.op("Sigmoid", scores)
     y = b.concat(2, b.op("Sigmoid", place), extent, b.op("Sigmoid", objectness), scores)
-    if not softmax:
-        return b.reshape(y, batch, anchors * each, height, width)
     axis, end = attributes["axis"] % rank, attributes["end_axis"] % rank
+    if not softmax or end <= axis:
+        return b.reshape(y, batch, anchors * each, height, width)
     before = [b.sizes(data, i) for i in range(axis)]
     after = [b.sizes(data, i) for i in range(end + 1, rank)]
     return b.reshape(y, *before, -1, *after)

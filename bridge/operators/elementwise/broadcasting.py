@@ -1,7 +1,6 @@
 """Broadcasting other than numpy's: ONNX before operator set 7, and IR's `none` and `pdpd`."""
 
 from bridge.operators import Builder, Node, Refused, Result, Value, reads, required
-from bridge.operators.ir_texts import parse_bool
 
 
 def aligned(b: Builder, wide: Value, narrow: Value, axis: int) -> Value:
@@ -48,7 +47,7 @@ def auto_broadcast(b: Builder, node: Node) -> Result:
     """IR's `auto_broadcast`. The mode `none` requires equal shapes, and numpy's rule gives the same
     result. With `pdpd`, the other inputs start at axis 0 of the first data input, as in OpenVINO's
     reader."""
-    mode = node.attributes.get("auto_broadcast", "numpy").lower()
+    mode = node.attributes["auto_broadcast"].lower()
     if mode == "numpy":
         return None
     if mode not in ("none", "explicit", "pdpd"):
@@ -60,5 +59,5 @@ def auto_broadcast(b: Builder, node: Node) -> Result:
         inputs = [value if value is wide else aligned(b, wide, value, 0) for value in inputs]
     attributes = {}
     if op == "Div":
-        attributes["floor"] = parse_bool(node.attributes.get("m_pythondiv", "true"))
+        attributes["floor"] = node.attributes["m_pythondiv"]
     return b.op(op, *inputs, **attributes)

@@ -3,7 +3,6 @@
 from bridge.neutral.inference import first, knows
 from bridge.neutral.types import (
     BOOL,
-    BY_IR,
     BY_ONNX,
     ELEMENTS,
     F16,
@@ -35,7 +34,7 @@ def named_type(b: Builder, node: Node) -> Result:
 @reads("Convert", format="ir")
 def read_convert(b: Builder, node: Node) -> Result:
     """Convert-1 does not saturate to 8-bit types, and it rounds to the nearest f8e8m0."""
-    return _without_saturation(b, node, BY_IR.get(node.attributes["destination_type"]))
+    return _without_saturation(b, node, node.attributes["destination_type"])
 
 
 @reads("ConvertLike", format="ir")

@@ -27,7 +27,7 @@ def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
 def clamp(b: Builder, node: Node) -> Result:
     """Clamp-1: for integers, the lower bound is rounded up and the upper bound down."""
     x = node.operand(0)
-    low, high = (float(node.attributes[key]) for key in ("min", "max"))
+    low, high = (node.attributes[key] for key in ("min", "max"))
     return b.op("Clip", x, bound(b, low, x, True), bound(b, high, x, False))
 
 

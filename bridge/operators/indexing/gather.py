@@ -150,10 +150,10 @@ def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
     times = b.op("Reshape", b.op("Range", zero, time, one), [-1, 1, 1])
     inside = times <= b.op("Reshape", last, [1, -1, 1])
     # Behind the length of a batch, every beam is its own parent.
-    own = b.op("Range", zero, beams, one)
+    beam_numbers = b.op("Range", zero, beams, one)
     shape = b.op("Shape", steps)
-    chain = b.where(inside, b.as_i64(parents), b.op("Expand", own, shape))
-    beam = b.op("Expand", own, b.op("Slice", shape, [1], [3]))
+    chain = b.where(inside, b.as_i64(parents), b.op("Expand", beam_numbers, shape))
+    beam = b.op("Expand", beam_numbers, b.op("Slice", shape, [1], [3]))
     beams_at = _beams(b, b.flip(chain, 0), beam, time)
     tokens = b.op("GatherElements", steps, b.flip(beams_at, 0), axis=2)
     end = b.cast(end, steps.element) if end.element is not steps.element else end

@@ -38,16 +38,16 @@ def infer_unique(node: Node) -> list[Type]:
     whole: Dim = ANY
     if data.shape is not None and (node.input(1) is None or axis is not None):
         whole = dim_product(data.shape) if axis is None else data.shape[axis[0]]
-    found = at_most(whole)
-    values: Shape = (found,)
+    distinct = at_most(whole)
+    values: Shape = (distinct,)
     if node.input(1) is not None:
         values = unknown(data.rank)
         if data.shape is not None and axis is not None:
-            values = with_dim(data.shape, place(axis[0], len(data.shape)), found)
+            values = with_dim(data.shape, place(axis[0], len(data.shape)), distinct)
     index, count = (node.attributes[f"{name}_element_type"] for name in ("index", "count"))
     return [
         TensorType(data.element, values),
-        TensorType(index, (found,)),
+        TensorType(index, (distinct,)),
         TensorType(index, (whole,)),
-        TensorType(count, (found,)),
+        TensorType(count, (distinct,)),
     ]

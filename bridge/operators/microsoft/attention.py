@@ -158,8 +158,8 @@ def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
         if source is not None and source.rank == 4:
             biased.append(x)
             continue
-        own = bias[width * index : width * (index + 1) if index < 2 else I64_MAX]
-        biased.append(x + b.reshape(own, heads, 1, -1))
+        part = bias[width * index : width * (index + 1) if index < 2 else I64_MAX]
+        biased.append(x + b.reshape(part, heads, 1, -1))
     return biased
 
 

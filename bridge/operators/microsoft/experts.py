@@ -56,9 +56,9 @@ def _mixture(
         shares /= b.op("ReduceSum", shares, [1], keepdims=True)
     experts = b.reshape(chosen, -1)
     # The order of the rows by expert, and the place of each token among them.
-    own, order = b.ops("TopK", 2, experts, b.sizes(experts, 0), axis=0, largest=False)
+    expert_of_row, order = b.ops("TopK", 2, experts, b.sizes(experts, 0), axis=0, largest=False)
     _, places = b.ops("TopK", 2, order, b.sizes(experts, 0), axis=0, largest=False)
-    behind = b.unsqueeze(own, 0) <= b.constant(np.arange(count).reshape(-1, 1))
+    behind = b.unsqueeze(expert_of_row, 0) <= b.constant(np.arange(count).reshape(-1, 1))
     ends = b.op("ReduceSum", b.cast(behind, I32), [1], keepdims=False)
 
     def layer(rows: Value, index: int) -> Value | None:
@@ -66,7 +66,7 @@ def _mixture(
         if weights is None:
             return None
         y = b.op("GroupedMatMul", rows, weights, ends)
-        return b.plus(y, None if bias is None else b.op("Gather", bias, own, 0))
+        return b.plus(y, None if bias is None else b.op("Gather", bias, expert_of_row, 0))
 
     rows = b.op("Gather", b.reshape(x, -1, size), order / best, 0)
     first, third = layer(rows, 0), layer(rows, 2)

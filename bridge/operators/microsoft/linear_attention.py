@@ -52,8 +52,8 @@ def gated_delta_net(b: Builder, node: Node) -> Result:
     def tokens(x: Value, count: int = many) -> Value:
         """[batch, length, heads * size], with each of the heads as often as values need it."""
         if count < many:
-            own = b.sizes(x, -1)
-            x = b.expand(b.unsqueeze(b.reshape(x, b.shape(-1, count, own)), 2), many // count, 1)
+            width = b.sizes(x, -1)
+            x = b.expand(b.unsqueeze(b.reshape(x, b.shape(-1, count, width)), 2), many // count, 1)
         return b.reshape(x, b.shape(batch, -1, many * b.sizes(x, -1)))
 
     if attributes.get("qk_l2_norm", 0):

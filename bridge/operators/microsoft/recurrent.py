@@ -44,16 +44,18 @@ def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
         sizes = {"hidden_size": layer.hidden, "clip": layer.clip}
         return b.ops("LSTMCell", 2, share, *states, *parameters, activations=functions, **sizes)
 
-    own = [r] if peepholes is None else [r, peepholes]
+    weights = [r] if peepholes is None else [r, peepholes]
     if is_cell:
-        own = [permute_gates(b, v, ONNX_GATES, IR_GATES, 1, layer.hidden) for v in (w, r, total)]
+        weights = [
+            permute_gates(b, v, ONNX_GATES, IR_GATES, 1, layer.hidden) for v in (w, r, total)
+        ]
     share = None if is_cell else w
     seen = x
     if lengths is not None:
         longest = b.op("ReduceMax", b.cast(lengths, I64), None, keepdims=True)
         seen = b.cut(x, int(layer.batch_first), 0, longest)
     inputs = _rounded(b, x, seen)
-    outputs = to_loop(b, layer, inputs, (h, c), lengths, share, total, own, step, aligned=True)
+    outputs = to_loop(b, layer, inputs, (h, c), lengths, share, total, weights, step, aligned=True)
     return outputs[: len(node.outputs)]
 
 

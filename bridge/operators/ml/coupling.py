@@ -79,11 +79,11 @@ def _step(b: Builder, matrix: Value, p: Value, product: Value, total: Value, cla
     one = b.like(1, p)
     for t in range(classes):
         line = b.op("Gather", matrix, t, 1)
-        own, here = b.cut(line, 1, t, t + 1), b.cut(product, 1, t, t + 1)
-        more = (total - here) / own
+        diagonal, here = b.cut(line, 1, t, t + 1), b.cut(product, 1, t, t + 1)
+        more = (total - here) / diagonal
         scale = one + more
         unit = b.like(np.eye(classes)[[t]], p)
         p = (p + more * unit) / scale
-        total = (total + more * (more * own + 2 * here)) / (scale * scale)
+        total = (total + more * (more * diagonal + 2 * here)) / (scale * scale)
         product = (product + more * line) / scale
     return p

@@ -102,10 +102,10 @@ def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
     if kind == "LINEAR":
         return product
     if kind == "RBF":
-        own = b.op("ReduceSum", x * x, [1], keepdims=True)
+        squares = b.op("ReduceSum", x * x, [1], keepdims=True)
         theirs = b.constant((vectors.astype(np.float64) ** 2).sum(1), F32)
         twice = product * 2.0
-        return b.op("Exp", (own + theirs - twice) * -float(gamma))
+        return b.op("Exp", (squares + theirs - twice) * -float(gamma))
     line = product * float(gamma) + float(offset)
     if kind == "POLY":
         return line ** float(degree)
@@ -186,14 +186,14 @@ def _duels(
     """The weights of all kernels and the winner for each pair of classes."""
     count, total = len(per_class), sum(per_class)
     starts = np.concatenate([[0], np.cumsum(per_class)])
-    own = coefficients.reshape(-1, total)
+    by_opponent = coefficients.reshape(-1, total)
     spend((count, count, total + 2 * count), np.float64, "the votes of a support vector machine")
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     weights = np.zeros((len(pairs), total))
     winners, losers = np.zeros((len(pairs), count)), np.zeros((len(pairs), count))
     for row, (i, j) in enumerate(pairs):
         mine, theirs = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
-        weights[row, mine] = own[j - 1, mine]
-        weights[row, theirs] = own[i, theirs]
+        weights[row, mine] = by_opponent[j - 1, mine]
+        weights[row, theirs] = by_opponent[i, theirs]
         winners[row, i] = losers[row, j] = 1
     return weights, winners, losers

@@ -77,12 +77,12 @@ def _forest(node: Node, prefix: str, targets: int) -> Forest:
     place = {key: i for i, key in enumerate(zip(trees, ids, strict=True))}
     count = len(place)
     modes = list(attributes["nodes_modes"])
-    own = np.arange(count)
+    numbers = np.arange(count)
 
     def next_nodes(name: str) -> np.ndarray:
         ends = attributes[name]
         return np.array(
-            [i if modes[i] == "LEAF" else place[trees[i], ends[i]] for i in own.tolist()]
+            [i if modes[i] == "LEAF" else place[trees[i], ends[i]] for i in numbers.tolist()]
         )
 
     weights = zeros((count, targets), np.float64, repr(node))
@@ -98,7 +98,7 @@ def _forest(node: Node, prefix: str, targets: int) -> Forest:
         weighted[place[tree, id], target] = True
     first: dict[int, int] = {}
     yes, no = next_nodes("nodes_truenodeids"), next_nodes("nodes_falsenodeids")
-    inner = set(yes[yes != own].tolist()) | set(no[no != own].tolist())
+    inner = set(yes[yes != numbers].tolist()) | set(no[no != numbers].tolist())
     for index, tree in enumerate(trees):
         if index not in inner:
             first.setdefault(tree, index)

@@ -8,7 +8,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import BF16, BY_ONNX, F16, F32, Shape, TensorType, Type
 from bridge.operators import Builder, Refused, Result, legalizes, ranks, reads, required
-from bridge.operators.ir_texts import parse_bool
 from bridge.vocabulary import operator
 
 
@@ -156,15 +155,12 @@ def mean_variance_normalization_to_ir(b: Builder, node: Node) -> Result:
 @reads("MVN", format="ir", until=5)
 def read_mvn(b: Builder, node: Node) -> Result:
     """MVN-1 and MVN-2 have an attribute with the axes, or a flag for the channels."""
-    given = node.attributes.get("reduction_axes", "")
-    across = parse_bool(node.attributes.get("across_channels", "false"))
-    axes = [int(axis) for axis in given.split(",") if axis.strip()]
-    if not axes:
-        axes = list(range(1 if across else 2, ranks(node, 0)[0]))
-    variance = parse_bool(node.attributes.get("normalize_variance", "true"))
+    attributes = node.attributes
+    first = 1 if attributes["across_channels"] else 2
+    axes = list(attributes["reduction_axes"]) or list(range(first, ranks(node, 0)[0]))
     return b.op(
-        "MVN", node.inputs[0], axes, eps=float(node.attributes.get("eps", "1e-9")),
-        eps_mode="INSIDE_SQRT", normalize_variance=variance,
+        "MVN", node.inputs[0], axes, eps=attributes["eps"], eps_mode="INSIDE_SQRT",
+        normalize_variance=attributes["normalize_variance"],
     )  # fmt: skip
 
 
@@ -178,7 +174,7 @@ def mvn_to_onnx(b: Builder, node: Node) -> Result:
         return y
     variance = b.op("ReduceMean", y * y, axes, keepdims=True)
     epsilon = b.like(node.attributes["eps"], variance)
-    if node.attributes["eps_mode"].upper() == "INSIDE_SQRT":
+    if node.attributes["eps_mode"] == "INSIDE_SQRT":
         return y / b.op("Sqrt", variance + epsilon)
     return y / (b.op("Sqrt", variance) + epsilon)
 
@@ -280,7 +276,7 @@ def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
         return data / b.where(data.equal(0), b.like(1, data), data)
     total = b.op("ReduceSum", data * data, axes, keepdims=True)
     epsilon = b.like(node.attributes["eps"], total)
-    joined = "Max" if node.attributes["eps_mode"].lower() == "max" else "Add"
+    joined = "Max" if node.attributes["eps_mode"] == "max" else "Add"
     return data / b.op("Sqrt", b.op(joined, total, epsilon))
 
 

@@ -47,8 +47,8 @@ def _apart(b: Builder, layer: layers.RecurrentLayer, bias: Value | None, x: Valu
         return b.zeros(x, len(layer.directions), 4 * hidden)
     values = known_of(bias).array
     if values is not None:
-        gates, own = np.split(values.reshape(len(values), 2, -1), [2 * hidden], -1)
-        return b.constant(np.concatenate([gates.sum(1), own[:, 0], own[:, 1]], -1))
+        gates, hidden_gate = np.split(values.reshape(len(values), 2, -1), [2 * hidden], -1)
+        return b.constant(np.concatenate([gates.sum(1), hidden_gate[:, 0], hidden_gate[:, 1]], -1))
     both_w, own_w, both_r, own_r = b.split(bias, 1, 2 * hidden, hidden, 2 * hidden, hidden)
     return b.concat(1, both_w + both_r, own_w, own_r)
 

@@ -197,17 +197,17 @@ def _scaled_again(b: Builder, x: Value, order: Sequence[int], axis: int) -> Valu
     for index, value in enumerate(node.inputs):
         if value is None or value.rank is None:
             return None
-        own = axis - x.rank + value.rank
+        place = axis - x.rank + value.rank
         if node.op == "DequantizeLinear" and index:
-            own = 0 if value.rank and node.attributes["axis"] % x.rank == axis else -1
-        if own < 0 or value.dims[own] == 1:
+            place = 0 if value.rank and node.attributes["axis"] % x.rank == axis else -1
+        if place < 0 or value.dims[place] == 1:
             inputs.append(value)
         elif value.constant is not None:
-            parts = np.split(value.constant.array(), len(order), own)
-            array = np.concatenate([parts[i] for i in order], own)
+            parts = np.split(value.constant.array(), len(order), place)
+            array = np.concatenate([parts[i] for i in order], place)
             inputs.append(b.tensor(Tensor.of(array), list(value.names)))
         else:
-            inputs.append(_scaled_again(b, value, order, own))
+            inputs.append(_scaled_again(b, value, order, place))
     if None in inputs:
         return None
     return b.node(node.op, inputs, 1, dict(node.attributes), name=node.name).outputs[0]
@@ -289,7 +289,7 @@ def to_loop(
     batch = b.sizes(time_major, 1)
     results = []
     for direction, way in enumerate(layer.directions):
-        one = replace(layer, directions=(way,), activations=(layer.activations[direction],))
+        alone = replace(layer, directions=(way,), activations=(layer.activations[direction],))
         initial = [
             b.zeros(x, batch, layer.hidden) if s is None
             else _sized(b, part_of(b, s, 1 if layer.batch_first else 0, direction), layer.hidden)
@@ -300,7 +300,7 @@ def to_loop(
             share = b.op("MatMul", share, part_of(b, w, 0, direction), transpose_b=True)
             share += part_of(b, bias, 0, direction)
         own = [part_of(b, p, 0, direction) for p in parameters]
-        steps = partial(step, layer=one)
+        steps = partial(step, layer=alone)
         results.append(in_steps(b, steps, share, initial, lengths, own, way == "reverse", aligned))
     state_axis = 1 if layer.batch_first else 0
     outputs = []
@@ -342,15 +342,15 @@ def in_steps(
     `layer`, and its share is a part of `x`."""
 
     def body(b: Builder, parts: Values, before: Values, fixed: Values) -> tuple[Values, Values]:
-        own = fixed[: len(parameters)]
+        weights = fixed[: len(parameters)]
         if lengths is None:
-            after = step(b, share=parts[0], states=before, parameters=own)
+            after = step(b, share=parts[0], states=before, parameters=weights)
             return after, [after[0]]
         seen = before
         if aligned:
             is_new = b.op("Unsqueeze", parts[1] <= fixed[-1], [1])
             seen = [b.where(is_new, before[0], 0), *before[1:]]
-        after = step(b, share=parts[0], states=seen, parameters=own)
+        after = step(b, share=parts[0], states=seen, parameters=weights)
         inside = b.op("Unsqueeze", parts[1] < fixed[-1], [1])
         y = b.where(inside, after[0], 0)
         kept = [b.where(inside, n, o) for n, o in zip(after, before, strict=True)]

@@ -5,16 +5,13 @@ import numpy as np
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.known import known_of
 from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, reads, required
-from bridge.operators.ir_texts import parse_bool
 
 
 @reads("CumSum", format="ir")
 def read_cum_sum(b: Builder, node: Node) -> Result:
     """CumSum-3 has the default axis 0."""
     axis = node.input(1)
-    attributes = {
-        key: parse_bool(node.attributes.get(key, "false")) for key in ("exclusive", "reverse")
-    }
+    attributes = {key: node.attributes[key] for key in ("exclusive", "reverse")}
     return b.op("CumSum", node.inputs[0], b.constant(0) if axis is None else axis, **attributes)
 
 

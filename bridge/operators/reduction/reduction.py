@@ -19,7 +19,6 @@ from bridge.operators.elementwise.known_values import (
     mul,
     numbers_of,
 )
-from bridge.operators.ir_texts import parse_bool
 
 IR = (
     "ReduceL1", "ReduceL2", "ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMean",
@@ -33,7 +32,7 @@ def read_reduction(b: Builder, node: Node) -> Result:
     """Reductions of IR (ReduceSum-1, ReduceL1-4 and similar operators). Empty axes mean no
     reduction. The axes may be a scalar, and they may have any integer type."""
     data, axes = required(node, 0, 1)
-    keep = parse_bool(node.attributes.get("keep_dims", "false"))
+    keep = node.attributes["keep_dims"]
     axes = b.vector(b.as_i64(axes))
     return b.op(node.op, data, axes, keepdims=keep, noop_with_empty_axes=not known_of(axes).length)
 
@@ -219,7 +218,7 @@ def content_of_reduction(node: Node) -> tuple[Number, ...] | None:
     elif known_of(axes).ints is None:
         return None
     if not content:
-        return (_OF_NONE[node.op],)
+        return (_OF_NONE[node.op],) if node.op in _OF_NONE else None
     result = (reduce(_REDUCTIONS[node.op], content),)
     return result if holds(node.outputs[0].element, result) else None
 

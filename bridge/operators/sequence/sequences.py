@@ -4,7 +4,7 @@ from functools import reduce
 from typing import Any
 
 from bridge.neutral.graph import operand_of, producer_of
-from bridge.neutral.inference import Contradiction, first, infers, place
+from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import with_dim
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import (
@@ -32,19 +32,11 @@ def _item(node: Node) -> Type:
     return type.item if isinstance(type, SequenceType) else UNKNOWN
 
 
-def _joined(a: Type, b: Type) -> Type:
-    """The type of elements of both types; Contradiction if there are none."""
-    try:
-        return join(a, b)
-    except TypeError as error:
-        raise Contradiction from error
-
-
 @infers("SequenceConstruct")
 def infer_sequence_construct(node: Node) -> list[Type]:
     """SequenceConstruct: a sequence with the joined type of all inputs."""
     types: list[Any] = [value.type for value in node.operands]
-    return [SequenceType(reduce(_joined, types))]
+    return [SequenceType(reduce(join, types))]
 
 
 @infers("SequenceInsert")
@@ -53,7 +45,7 @@ def infer_sequence_insert(node: Node) -> list[Type]:
     added = first(node, 1)
     if producer_of(node.inputs[0], "SequenceEmpty"):
         return [SequenceType(added)]
-    return [SequenceType(_joined(_item(node), added))]
+    return [SequenceType(join(_item(node), added))]
 
 
 @infers("SequenceErase")

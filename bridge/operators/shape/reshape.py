@@ -186,7 +186,7 @@ def expand_for_ir(b: Builder, node: Node) -> Value | None:
 def read_broadcast(b: Builder, node: Node) -> Value | None:
     """Broadcast in both directions is Expand. Broadcast-1 has axes even if its mode does not use
     them, and files have `none` as its explicit mode."""
-    match node.attributes.get("mode", "numpy"):
+    match node.attributes["mode"].lower():
         case "none":
             return b.op("Broadcast", *node.inputs, mode="explicit")
         case "bidirectional":
@@ -218,8 +218,8 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
     # All sizes are 1, except for the sizes of the input at the mapped axes.
     ones = b.op("Expand", b.constant([1]), b.op("Shape", target))
     axes = b.op("Unsqueeze", b.as_i64(axes), [-1])
-    own = b.op("ScatterND", ones, axes, b.op("Shape", x))
-    return b.op("Expand", b.op("Reshape", x, own), target)
+    mapped = b.op("ScatterND", ones, axes, b.op("Shape", x))
+    return b.op("Expand", b.op("Reshape", x, mapped), target)
 
 
 @legalizes("Tile", target="onnx")
@@ -346,15 +346,15 @@ def _reshaped(data: Shape, target: KnownValue, allowzero: bool) -> Shape:
             dims.append(as_dim(wanted))
     if None in dims:
         # Copied dimensions cancel whatever is known of them.
-        own: list[Dim] = list(data) if data is not None else [ANY]
+        uncancelled: list[Dim] = list(data) if data is not None else [ANY]
         rest: list[Dim] = []
         for index, (wanted, dim) in enumerate(zip(target, dims, strict=True)):
             copied = wanted == 0 and not allowzero and data is not None and index < len(data)
-            if copied and dim is not None and dim in own:
-                own.remove(dim)
+            if copied and dim is not None and dim in uncancelled:
+                uncancelled.remove(dim)
             elif dim is not None:
                 rest.append(dim)
-        inferred = dim_quotient(own, rest)
+        inferred = dim_quotient(uncancelled, rest)
         return tuple(inferred if d is None else d for d in dims)
     return tuple(ANY if d is None else d for d in dims)
 

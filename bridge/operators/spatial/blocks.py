@@ -25,9 +25,7 @@ def _times(size: int | Value, by: int) -> int | Value:
     return size if by == 1 else size * [by]
 
 
-def _gathered(
-    b: Builder, x: Value, into: int, blocks: Sequence[int], behind: bool = False
-) -> Value:
+def gathered(b: Builder, x: Value, into: int, blocks: Sequence[int], behind: bool = False) -> Value:
     """Moves the inner elements of blocks into the axis `into`. The blocks are along the axes behind
     this axis. The elements become its outer index, or with `behind` its inner index."""
     *batch, depth = (b.dim(x, axis) for axis in range(into + 1))
@@ -43,7 +41,7 @@ def _gathered(
     return b.reshape(moved, *batch, depth, *(_over(size, block) for size, block in pairs))
 
 
-def _spread(b: Builder, x: Value, of: int, blocks: Sequence[int], behind: bool = False) -> Value:
+def spread(b: Builder, x: Value, of: int, blocks: Sequence[int], behind: bool = False) -> Value:
     """The inverse of `_gathered`: moves elements of the axis `of` into blocks of the axes behind
     it."""
     *batch, depth = (b.dim(x, axis) for axis in range(of + 1))
@@ -64,7 +62,7 @@ def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
     28."""
     x, rank = ranked(node)
     mode, blocks = node.attributes["mode"], [node.attributes["blocksize"]] * (rank - 2)
-    return None if rank == 4 and mode == "DCR" else _gathered(b, x, 1, blocks, mode == "CRD")
+    return None if rank == 4 and mode == "DCR" else gathered(b, x, 1, blocks, mode == "CRD")
 
 
 @legalizes("DepthToSpace", target="onnx")
@@ -72,7 +70,7 @@ def depth_to_space_for_onnx(b: Builder, node: Node) -> Value | None:
     """DepthToSpace (1 to 28). ONNX accepts only images."""
     x, rank = ranked(node)
     blocks = [node.attributes["blocksize"]] * (rank - 2)
-    return None if rank == 4 else _spread(b, x, 1, blocks, node.attributes["mode"] == "CRD")
+    return None if rank == 4 else spread(b, x, 1, blocks, node.attributes["mode"] == "CRD")
 
 
 @legalizes("SpaceToBatch", target="onnx")
@@ -81,7 +79,7 @@ def space_to_batch_for_onnx(b: Builder, node: Node) -> Value:
     x, _, begin, end = node.inputs
     blocks = b.constants(node.inputs[1], "its block_shape")
     ranks(node, 0)
-    return _gathered(b, b.op("ir::Pad", x, begin, end, pad_mode="constant"), 0, blocks[1:])
+    return gathered(b, b.op("ir::Pad", x, begin, end, pad_mode="constant"), 0, blocks[1:])
 
 
 @legalizes("BatchToSpace", target="onnx")
@@ -90,7 +88,7 @@ def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
     x, begin, end = required(node, 0, 2, 3)
     blocks = b.constants(node.inputs[1], "its block_shape")
     ranks(node, 0)
-    joined = _spread(b, x, 0, blocks[1:])
+    joined = spread(b, x, 0, blocks[1:])
     crops = [known_of(begin).ints, known_of(end).ints]
     if crops[0] is not None and crops[1] is not None and not any(crops[0] + crops[1]):
         return joined

@@ -10,7 +10,6 @@ from bridge.neutral.inference.dims import dim_sum, known_axes, with_dim
 from bridge.neutral.inference.known import known_of, unknown
 from bridge.neutral.types import F32, Dim, Shape
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, reads, required
-from bridge.operators.ir_texts import parse_bool
 from bridge.operators.spatial.resample import Axis, Method, resample
 from bridge.operators.spatial.resize import (
     COORDINATES,
@@ -30,11 +29,11 @@ def read_interpolate_1(b: Builder, node: Node) -> Value:
     unaligned corners depends on the rank, the axes and the pads (its
     ConvertInterpolate1ToInterpolate4)."""
     data = node.attributes
-    mode, axes, pads = data["mode"], [int(axis) for axis in data["axes"].split(",")], _pads(data)
+    mode, axes, pads = data["mode"], list(data["axes"]), _pads(data)
     if mode == "area":
         raise Refused("OpenVINO does not implement the mode area")
     coordinates = "asymmetric"
-    if parse_bool(data.get("align_corners", "true")):
+    if data["align_corners"]:
         coordinates = "align_corners"
     if mode in ("linear", "linear_onnx"):
         (rank,) = ranks(node, 0)
@@ -51,7 +50,7 @@ def read_interpolate_1(b: Builder, node: Node) -> Value:
         shape_calculation_mode="sizes",
         coordinate_transformation_mode=coordinates,
         nearest_mode="simple",
-        antialias=parse_bool(data.get("antialias", "true")),
+        antialias=data["antialias"],
         **pads,
     )
 
@@ -69,17 +68,16 @@ def read_interpolate_4(b: Builder, node: Node) -> Value:
         node.input(3),
         mode=data["mode"],
         shape_calculation_mode=data["shape_calculation_mode"],
-        coordinate_transformation_mode=data.get("coordinate_transformation_mode", "half_pixel"),
-        nearest_mode=data.get("nearest_mode", "round_prefer_floor"),
-        antialias=parse_bool(data.get("antialias", "false")),
-        cube_coeff=float(data.get("cube_coeff", "-0.75")),
+        coordinate_transformation_mode=data["coordinate_transformation_mode"],
+        nearest_mode=data["nearest_mode"],
+        antialias=data["antialias"],
+        cube_coeff=data["cube_coeff"],
         **_pads(data),
     )
 
 
-def _pads(data: dict[str, str]) -> dict[str, tuple[int, ...]]:
-    names = ("pads_begin", "pads_end")
-    return {name: tuple(int(p) for p in data.get(name, "0").split(",") if p) for name in names}
+def _pads(data: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: data[name] for name in ("pads_begin", "pads_end")}
 
 
 @legalizes("Interpolate", target="onnx")

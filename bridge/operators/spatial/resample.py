@@ -152,8 +152,8 @@ def _weights(b: Builder, at: Value, axis: Axis, last: Value, method: Method) -> 
     if method.exclude_outside:
         return weights
     inside = b.max(b.min(places, last), 0.0)
-    own = b.cast(b.op("Range", 0, axis.size, 1), F32)
-    edges = b.cast(b.unsqueeze(inside, 1).equal(own), F32)
+    pixels = b.cast(b.op("Range", 0, axis.size, 1), F32)
+    edges = b.cast(b.unsqueeze(inside, 1).equal(pixels), F32)
     return b.op("MatMul", weights, edges)
 
 

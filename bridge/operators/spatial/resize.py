@@ -309,7 +309,7 @@ def resized(
     for index, axis in enumerate(axes):
         dim: Dim = ANY
         if scales is not None:
-            dim = scaled(dims[axis], float(scales[index]))
+            dim = scaled(dims[axis], float(scales.flat[index]))
         elif sizes is not None:
             dim = sizes[index]
         dims = with_dim(dims, axis, dim)
@@ -331,10 +331,10 @@ def shape_of_resized(node: Node, dims: tuple[Dim, ...]) -> Shape:
 
 @infers_shape("Upsample")
 def shape_of_upsampled(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """Upsample: a scale for each axis."""
+    """Upsample (7 to 9): a scale for each axis, also of an element type that is not known."""
     scales = known_of(node.input(1)).array
     require(scales is None or len(scales) == len(dims))
-    return resized(dims, range(len(dims)), scales, None)
+    return resized(dims, list(range(len(dims))), scales, None)
 
 
 # Constraints on the inputs ------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def _normalized(match: Found) -> _Normalized | None:
     if x is None or x.shape is None or element not in (F32, F16, BF16):
         return None
     axes = known_axes(match[AXES], len(x.shape))
-    if not axes or attributes["eps_mode"].upper() != "INSIDE_SQRT":
+    if not axes or attributes["eps_mode"] != "INSIDE_SQRT":
         return None
     bias, epsilon = match.get(BIAS), attributes["eps"]
     return _Normalized(x, tuple(sorted(axes)), scale, bias, epsilon, mvn.name)

@@ -141,10 +141,10 @@ class LoopBody(BodyLowering):
         forms: list[Form] = []
         targets: dict[int, Form] = {}
         for index, (value, exit) in enumerate(self.body.exits()):
-            own = self.inner.form(value)
+            iteration = self.inner.form(value)
             forms.append(self._in_form_of_state(value, exit, kept.get(index)))
             if isinstance(exit, Yield | Stacked) and exit.output is not None:
-                targets[exit.output] = self._output_form(exit, forms[-1], own)
+                targets[exit.output] = self._output_form(exit, forms[-1], iteration)
         results = [targets[index] for index in range(len(self.node.outputs))]
         self._start()
         inside, outside = _first_leaves(forms), _first_leaves(results)
@@ -168,15 +168,15 @@ class LoopBody(BodyLowering):
                 form = Plain(form.at_rank(b, 0))
             return form if state is None else state.hold(b, form, value.name)
 
-    def _output_form(self, exit: Yield | Stacked, form: Form, own: Form) -> Form:
+    def _output_form(self, exit: Yield | Stacked, form: Form, iteration: Form) -> Form:
         """The output of a Loop for a body output, in the structure of `form`. If the Loop surely
-        runs, a state has the shapes of `own`, the output of an iteration."""
-        if not isinstance(form, Open) or not isinstance(own, TensorForm):
+        runs, a state has the shapes of `iteration`, its output."""
+        if not isinstance(form, Open) or not isinstance(iteration, TensorForm):
             return form
         if isinstance(exit, Stacked) and (exit.axis or exit.keepdims):
             raise unsettled("it stacks values of open rank along an axis that is not the first")
         runs = surely_runs(self.node, self.node.inputs[:2])
-        return replace(form, shapes=own.known_shapes()) if runs else form
+        return replace(form, shapes=iteration.known_shapes()) if runs else form
 
     def _start(self) -> None:
         """Gives the node the first values of the states, in the forms that these keep."""

@@ -35,8 +35,8 @@ def _outputs_apart(graph: Graph, target: Target) -> bool:
     changed = False
     for index, value in enumerate(graph.outputs):
         wish = graph.output_names[index] if index < len(graph.output_names) else value.name
-        own = value.producer is not None and value not in seen and value.name == wish
-        if isinstance(value.type, SequenceType) and not own:
+        has_name = value.producer is not None and value not in seen and value.name == wish
+        if isinstance(value.type, SequenceType) and not has_name:
             copy = _copy(Builder(graph.nodes, value.name, target), value)
             copy.names = [wish] if wish else []
             graph.outputs[index] = copy

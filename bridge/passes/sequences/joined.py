@@ -67,22 +67,22 @@ def join_extended(graph: Graph) -> None:
     """Makes, in place, such sequences tensors."""
     if not any(node.op == "ConcatFromSequence" for node in graph.walk()):
         return
-    found: dict[Node, Joined] = {}
+    joined_of: dict[Node, Joined] = {}
     for family in Families(graph).all():
         joined = family.joined()
         if joined is not None:
-            found.update(dict.fromkeys(family.nodes, joined))
+            joined_of.update(dict.fromkeys(family.nodes, joined))
             for value in family.values:
                 value.type = value.declared = TensorType(joined.element, joined.dims)
                 # The file's facts about the name are about an element.
                 value.names = [f"{name}.joined" for name in value.names]
-    if found:
-        Rewriter(graph).run(Pattern(partial(_rewritten, found), OPS))
+    if joined_of:
+        Rewriter(graph).run(Pattern(partial(_rewritten, joined_of), OPS))
         infer_graph(graph)
 
 
-def _rewritten(found: dict[Node, Joined], b: Builder, node: Node, rewriter: Rewriter) -> Result:
-    joined = found.get(node)
+def _rewritten(joined_of: dict[Node, Joined], b: Builder, node: Node, rewriter: Rewriter) -> Result:
+    joined = joined_of.get(node)
     if joined is None:
         return None
     if node.op == "SequenceEmpty":

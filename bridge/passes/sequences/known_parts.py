@@ -44,29 +44,29 @@ def know_parts(model: Model, context: Context) -> None:
 
 def _outputs(graph: Graph, boundary: BoundaryRecord) -> None:
     names = names_of_outputs(graph)
-    own_values = {*graph.inputs, *(value for node in graph.nodes for value in node.outputs)}
+    inside = {*graph.inputs, *(value for node in graph.nodes for value in node.outputs)}
     outputs: list[Value] = []
-    own: list[str] = []
+    output_names: list[str] = []
     for value, name in zip(graph.outputs, names, strict=True):
-        recorded, parts = _output(value, own_values) if is_compound(value) else (None, [value])
+        recorded, parts = _output(value, inside) if is_compound(value) else (None, [value])
         outputs += parts
-        own += [name] if recorded is None else recorded.parts(name)
+        output_names += [name] if recorded is None else recorded.parts(name)
         if recorded is not None:
             boundary.outputs[name] = recorded
     if boundary.outputs:
-        graph.outputs, graph.output_names = outputs, own
+        graph.outputs, graph.output_names = outputs, output_names
 
 
-def _output(value: Value, own: set[Value]) -> tuple[BoundaryValue | None, list[Value]]:
-    """The record of an output and its tensors, among the graph's `own`. If it was not put together
-    from tensors, the record is None and the output stays."""
+def _output(value: Value, inside: set[Value]) -> tuple[BoundaryValue | None, list[Value]]:
+    """The record of an output and its tensors, among those `inside` the graph. If it was not put
+    together from tensors, the record is None and the output stays."""
     for recorded in _candidates(value.type):
         parts = [Value(type) for type in _types(recorded)]
         nodes: list[Node] = []
         match = Match({}, parts)
         if match.alike((from_parts(Builder(nodes), recorded, list(parts)), value)):
             tensors = [match.bound[part] for part in parts]
-            if own.issuperset(tensors):
+            if inside.issuperset(tensors):
                 return _with_rank(recorded, tensors[-1], value.type), tensors
     return None, [value]
 

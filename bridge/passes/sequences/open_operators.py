@@ -151,12 +151,12 @@ def _along_axes(
              if isinstance(f, Open)]  # fmt: skip
     rank = max(ranks)
     views = [None if form is None else form.view(b, rank, front) for form in forms]
-    own = opens[0].rank(b)
+    rank_before = opens[0].rank(b)
     copy = b.node(node.op, views, len(node.outputs), dict(node.attributes))
     results: list[TensorForm] = []
     for index, value in enumerate(copy.outputs):
         grown = (value.rank or 0) - rank
-        true = own + b.constant([grown]) if grown else own
+        true = rank_before + b.constant([grown]) if grown else rank_before
         if min(ranks) + grown < 0:  # a scalar, which stays one
             true = b.max(true, [0])
         results.append(unview(b, value, true, front, shapes_after(cases, index)))

@@ -81,17 +81,17 @@ def _flatten(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> Ten
 def _expand(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     """Both the tensor and the shape get 1s in front, up to the highest rank of either."""
     target = _vector(forms[1], b)
-    own = form.known_shapes()
+    possible = form.known_shapes()
     lengths = None if target.shape is None else shapes_as_long_as(target.shape[0])
-    if own is None or lengths is None:
+    if possible is None or lengths is None:
         raise unsettled("the rank of its output has no bound")
     known = known_of(target).dims
     shapes: list[Dims] = []
-    for one, other in product(own, lengths if known is None else (known,)):
+    for one, other in product(possible, lengths if known is None else (known,)):
         shape = broadcast(one, other)
         assert shape is not None
         shapes.append(shape)
-    data, longest = form.view(b, len(own[-1]), front=False), len(lengths[-1])
+    data, longest = form.view(b, len(possible[-1]), front=False), len(lengths[-1])
     filled = target
     if not known_of(target).length:
         filled = b.op("Reshape", filled_up(b, target, longest, False), [longest])

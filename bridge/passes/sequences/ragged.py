@@ -275,16 +275,16 @@ def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) ->
     else:
         none = b.constant(np.zeros((1, 0), np.int64))
         shapes = b.op("Expand", none, b.op("Concat", number, [0], axis=0))
-    own = rank if keepdims else rank - 1
+    kept_rank = rank if keepdims else rank - 1
     if axis == 0:
-        return Ragged(b.op("Reshape", value, [-1]), shapes, element, own)
+        return Ragged(b.op("Reshape", value, [-1]), shapes, element, kept_rank)
     places = _places(b, counts, _product(b, head), _product(b, tail))
     order = [axis, *range(axis), *range(axis + 1, rank)]
     lines = b.op("Reshape", b.op("Transpose", value, order), [-1])
     # Entry k of `lines` belongs at places[k]; the inverse permutation is their order.
     flat = b.op("Reshape", places, [-1])
     data = b.op("ScatterElements", lines, flat, lines, 0)
-    return Ragged(data, shapes, element, own)
+    return Ragged(data, shapes, element, kept_rank)
 
 
 def chunks(b: Builder, dim: Value, size: Value) -> Value:

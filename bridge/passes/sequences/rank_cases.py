@@ -60,11 +60,11 @@ def _fitting(form: Open, rank: int | None) -> Iterator[Shape]:
 def _combinations(node: Node, choices: list[list[Shape]]) -> Iterator[tuple[Shape, ...]]:
     if node.op == "Concat":
         for shape in choices[0]:
-            same = [[s for s in own if s is not None and len(s) == len(shape or ())]
-                    for own in choices]  # fmt: skip
+            same = [[s for s in shapes if s is not None and len(s) == len(shape or ())]
+                    for shapes in choices]  # fmt: skip
             yield from product(*same)
         return
-    count = size_of([len(own) for own in choices])
+    count = size_of([len(shapes) for shapes in choices])
     if count > MOST_CASES:
         raise unsettled(f"its inputs may have {count} combinations of ranks")
     yield from product(*choices)

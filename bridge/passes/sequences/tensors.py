@@ -332,8 +332,8 @@ def unview(
         return Plain(typed(b.op("Reshape", value, part, allowzero=True), only))
     zero = b.constant([0])
     if front:
-        own = b.op("Slice", shape, zero, rank, zero)
+        sizes_of_rank = b.op("Slice", shape, zero, rank, zero)
     else:
-        own = b.op("Slice", shape, b.constant([value.rank]) - rank, [I64_MAX], zero)
-    own = as_long_as(own, known)
-    return Open(b.op("Reshape", value, [-1]), own, known)
+        sizes_of_rank = b.op("Slice", shape, b.constant([value.rank]) - rank, [I64_MAX], zero)
+    sizes_of_rank = as_long_as(sizes_of_rank, known)
+    return Open(b.op("Reshape", value, [-1]), sizes_of_rank, known)

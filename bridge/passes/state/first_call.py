@@ -162,7 +162,7 @@ def _compute_once(states: StartedStates, node: Node, later: int, asked: Value) -
     keeps such a state, and the other branch computes it from the model's inputs alone. The answer
     is these states. Each starts with the computed value."""
     graph, starts, b = states.graph, states.starts, Builder(states.front)
-    first, found = node.bodies[1 - later], []
+    first, set_once = node.bodies[1 - later], []
     used = {value for other in graph.nodes for value in other.inputs}
     for state, after in states.after.items():
         if state is asked or after not in node.outputs or after in used or not state.dims:
@@ -188,8 +188,8 @@ def _compute_once(states: StartedStates, node: Node, later: int, asked: Value) -
         for one in first.graph.nodes:
             substitution.apply(one)
         substitution.finish(first.graph)
-        found.append(state)
-    return found
+        set_once.append(state)
+    return set_once
 
 
 def _cone(

@@ -51,10 +51,10 @@ def _by_words(
     for side, names, words in ((0, inputs, _BEFORE), (1, outputs, _AFTER)):
         for name in names:
             all_words = _WORD.findall(name.lower())
-            own = [word for word in all_words if word not in words | vague]
+            stem_words = [word for word in all_words if word not in words | vague]
             said = side == 0 or not words.isdisjoint(all_words)
-            if name not in taken and said and any(map(str.isalpha, own)):
-                stems[side].setdefault(" ".join(own), []).append(name)
+            if name not in taken and said and any(map(str.isalpha, stem_words)):
+                stems[side].setdefault(" ".join(stem_words), []).append(name)
     return {
         before: after
         for stem, (before, *more) in stems[0].items()

@@ -187,11 +187,11 @@ def _never_read(
 ) -> list[str]:
     """The inputs that no node reads and no other output gives. OpenVINO does not load or run a
     model with a variable that is only assigned."""
-    own = {inputs[before]: after for before, after in pairs.items()}
+    after_of = {inputs[before]: after for before, after in pairs.items()}
     nodes = (node for node in graph.nodes if node.op != "Identity")
     read = {value.behind("Identity") for node in nodes for value in node.inputs if value}
     given = ((name, value.behind("Identity")) for name, value in outputs.items())
-    read.update(value for name, value in given if own.get(value) != name)
+    read.update(value for name, value in given if after_of.get(value) != name)
     return [name for name in pairs if inputs[name] not in read]
 
 

@@ -127,7 +127,7 @@ def _pairs(variables: Iterable[str], taken: Collection[str]) -> dict[str, StateP
     """The names of variables in ONNX. No other input or output has them. OpenVINO makes an id of
     two names, `past_key_values.0.key` and `present.0.key`: then the pair has these names.
     Otherwise the names are made of the id."""
-    found: dict[str, StatePair] = {}
+    pairs: dict[str, StatePair] = {}
     names = {*taken}
     for variable in sorted(variables):
         both = _BOTH.fullmatch(variable) if len(variable) <= _LONGEST else None
@@ -136,9 +136,9 @@ def _pairs(variables: Iterable[str], taken: Collection[str]) -> dict[str, StateP
         else:
             before = variable if variable not in names else _free(f"{variable}.before", names)
             pair = StatePair(variable, before, _free(f"{variable}.next", names))
-        found[variable] = pair
+        pairs[variable] = pair
         names |= {pair.input, pair.output}
-    return found
+    return pairs
 
 
 def _free(name: str, names: Collection[str]) -> str:
@@ -209,15 +209,15 @@ def restore_state(model: Model, context: Context) -> None:
     graph = model.graph
     inputs = {name: value for value in graph.inputs for name in value.names}
     front: list[Node] = []
-    found = [
+    recorded = [
         (inputs[pair.input], pair)
         for pair in STATE.take(model.metadata) or ()
         if inputs.get(pair.input) in model.defaults and pair.output in graph.output_names
     ]
-    states = {value: pair.variable for value, pair in found}
-    note_types(model, ((pair.variable, value.element) for value, pair in found))
+    states = {value: pair.variable for value, pair in recorded}
+    note_types(model, ((pair.variable, value.element) for value, pair in recorded))
     started = _restore_starts(graph, states, context) if states else set()
-    for value, pair in found:
+    for value, pair in recorded:
         graph.inputs.remove(value)
         b, start = Builder(front, pair.variable), model.defaults.pop(value)
         if value not in started:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, Refused
 from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Graph, Node, Value
@@ -47,8 +47,8 @@ def becomes(
         match = Match(leaves, described=_layer)
         same = match.alike(*zip(graph.outputs, there, strict=True))
         return match.nodes.values() if same else None
-    except (*BREAKS, BridgeError):
-        return None  # The guess is none, or the record no longer as it was written.
+    except (*BREAKS, AttributeError, LookupError, TypeError, Refused, BridgeError):
+        return None  # The guess is none, or the file's record holds anything.
 
 
 def are_same(pairs: Sequence[ValuePair], leaves: Mapping[Value, Value]) -> bool:

@@ -1,113 +1,13 @@
 """Loops with values that an engine does not copy into the body, or out of it."""
 
-from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked, Yield
-from bridge.neutral.types import (
-    F4E2M1,
-    F8E8M0,
-    F32,
-    I8,
-    I32,
-    I64,
-    U2,
-    U8,
-    high,
-    low,
-)
+from bridge.neutral.types import I8, I32, I64, high, low
 from bridge.quirks.loops.clause import Draft, clause
-
-WIDER = {F4E2M1: F32, F8E8M0: F32, U2: U8}
-"""For each type that oneDNN lacks, a type that holds all its numbers."""
-
-
-# The CPU plugin has oneDNN copy these values, which lacks some types.
-@clause(
-    "Each value that enters or leaves the body has an element type that oneDNN copies.",
-    retypes=True,
-    symptom="A value of type u2, f4e2m1 or f8e8m0 that enters or leaves a Loop is wrong, or the "
-    "Loop does not run.",
-    cost="a Convert at each end",
-)
-def copied_types(draft: Draft) -> list[Value]:
-    """The wider type has all numbers of the narrow one. So the two conversions change none."""
-    graph = draft.body.graph
-    return [value for value in (*graph.inputs, *graph.outputs) if value.element in WIDER]
-
-
-@copied_types.gives
-def _(draft: Draft, found: list[Value]) -> None:
-    """Such values enter and leave the body in a wider type."""
-    entries, exits = (
-        [index for index, value in enumerate(values) if value.element in WIDER]
-        for values in (draft.body.graph.inputs, draft.body.graph.outputs)
-    )
-    _carry(draft, entries, exits, _widened, lambda b, value, old: b.cast(value, old.element))
-
-
-def _widened(b: Builder, value: Value) -> Value:
-    return value if value.element is None else b.cast(value, WIDER[value.element])
-
-
-PortForm = Callable[[Builder, Value], Value]
-"""Makes the form of a value in which it passes a port."""
-
-PortBack = Callable[[Builder, Value, Value], Value]
-"""Makes the value from its form; the last operand is the original value."""
-
-
-def _carry(
-    draft: Draft,
-    entries: Collection[int],
-    exits: Collection[int],
-    form: PortForm,
-    back: PortBack,
-    axes: int = 0,
-) -> None:
-    """Has inputs and outputs of the body pass their ports in another form, which has so many more
-    axes in front."""
-    b, loop, body = draft.b, draft.loop, draft.body
-    inside = Builder([], draft.node.name, b.target)
-    read: dict[Value, Value] = {}
-    formed: dict[int, int] = {}
-    for index in entries:
-        value, port = body.graph.inputs[index], body.inputs[index]
-        assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
-        outer = loop.inputs[port.input]
-        assert outer is not None
-        if port.input not in formed:
-            formed[port.input] = loop.outer(form(b, outer))
-        port = replace(port, input=formed[port.input])
-        body.inputs[index] = (
-            replace(port, axis=port.axis + axes) if isinstance(port, Sliced) else port
-        )
-        entry = Value(form(Builder([]), value).type, list(value.names))
-        body.graph.inputs[index] = entry
-        read[value] = _of_type(back(inside, entry, value), value)
-    draft.enter_as(read, inside.nodes)
-    for index in exits:
-        exit = body.outputs[index]
-        body.graph.outputs[index] = form(loop.inside(b), body.graph.outputs[index])
-        if isinstance(exit, Stacked):
-            body.outputs[index] = replace(exit, axis=exit.axis + axes)
-        if isinstance(exit, Yield | Stacked) and exit.output is not None:
-            loop.after(exit.output, partial(_back, back, loop.node.outputs[exit.output]))
-    loop.drop_unused_inputs()
-
-
-def _back(back: PortBack, old: Value, b: Builder, value: Value) -> Value:
-    return _of_type(back(b, value, old), old)
-
-
-def _of_type(value: Value, known: Value) -> Value:
-    if value.element is known.element:
-        value.type = value.declared = known.type
-    return value
-
 
 COPIED_WELL = {I8, I32, I64}
 """Element types that are copied in another way, without a division."""
@@ -120,6 +20,7 @@ COPIED_WELL = {I8, I32, I64}
     retypes=True,
     until="2025.2",
     releases="2024.0 to 2025.2",
+    model="test_loop13_seq",
     symptom="A value of shape [0] or [0,1] crashes when it enters or leaves the body of a Loop.",
     cost="Unsqueeze and Squeeze, which copy nothing, for each value of open size that enters or "
     "leaves a Loop. Only for those releases.",
@@ -143,10 +44,38 @@ def copied_shapes(draft: Draft) -> list[tuple[list[int], list[int]]]:
 def _(draft: Draft, found: list[tuple[list[int], list[int]]]) -> None:
     """Such values enter and leave with one more axis."""
     ((entries, exits),) = found
-    _carry(
-        draft, entries, exits, lambda b, value: b.unsqueeze(value, 0),
-        lambda b, value, old: b.squeeze(value, 0), axes=1,
-    )  # fmt: skip
+    b, loop, body = draft.b, draft.loop, draft.body
+    inside = Builder([], draft.node.name, b.target)
+    read: dict[Value, Value] = {}
+    longer: dict[int, int] = {}
+    for index in entries:
+        value, port = body.graph.inputs[index], body.inputs[index]
+        assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
+        outer = loop.inputs[port.input]
+        assert outer is not None
+        if port.input not in longer:
+            longer[port.input] = loop.outer(b.unsqueeze(outer, 0))
+        port = replace(port, input=longer[port.input])
+        body.inputs[index] = replace(port, axis=port.axis + 1) if isinstance(port, Sliced) else port
+        entry = Value(Builder([]).unsqueeze(value, 0).type, list(value.names))
+        body.graph.inputs[index] = entry
+        read[value] = _shorter(value, inside, entry)
+    draft.enter_as(read, inside.nodes)
+    for index in exits:
+        exit = body.outputs[index]
+        body.graph.outputs[index] = loop.inside(b).unsqueeze(body.graph.outputs[index], 0)
+        if isinstance(exit, Stacked):
+            body.outputs[index] = replace(exit, axis=exit.axis + 1)
+        if isinstance(exit, Yield | Stacked) and exit.output is not None:
+            loop.after(exit.output, partial(_shorter, loop.node.outputs[exit.output]))
+    loop.drop_unused_inputs()
+
+
+def _shorter(old: Value, b: Builder, value: Value) -> Value:
+    """The value without its first axis, of the type that it had before."""
+    made = b.squeeze(value, 0)
+    made.type = made.declared = old.type
+    return made
 
 
 def _may_end(value: Value | None) -> bool:

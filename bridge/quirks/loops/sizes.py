@@ -1,13 +1,11 @@
 """Loops whose values change their sizes, or have none if no iteration runs."""
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
-from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Stacked, Yield
-from bridge.neutral.types import Interval, low
+from bridge.neutral.types import Interval
 from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.loops.clause import Draft, clause, states_of
 from bridge.quirks.loops.guards import guarded_loop
@@ -143,52 +141,6 @@ def stacks_without_iteration(draft: Draft) -> list[Stacked]:
 def _(draft: Draft, found: list[Stacked]) -> None:
     """The Loop stands in an If, whose other branch gives an empty stack of known shape."""
     draft.wants_guard = True
-
-
-# The CPU plugin divides by the product of the sizes in front of the axis, and crashes if it is
-# 0.
-@clause(
-    "A stack is along its first axis, or no axis in front may have size 0.",
-    retypes=True,
-    symptom="A stack of open size crashes if an axis in front of its own has size 0.",
-    cost="a Transpose of each stack along an axis behind one that may have size 0",
-)
-def axes_of_stacks(draft: Draft) -> list[int]:
-    """The axis of the stack is moved to the front inside the body, and back behind the Loop."""
-    return [
-        index
-        for index, (value, exit) in enumerate(draft.body.exits())
-        if isinstance(exit, Stacked)
-        and value.shape
-        and not all(low(size) for size in value.shape[: exit.axis % len(value.shape)])
-    ]
-
-
-@axes_of_stacks.gives
-def _(draft: Draft, found: list[int]) -> None:
-    """The stack is along the first axis. Behind the Loop, a Transpose moves the axis back."""
-    body = draft.body
-    for index in found:
-        value, exit = body.graph.outputs[index], body.outputs[index]
-        assert isinstance(exit, Stacked)
-        axis = exit.axis % len(value.dims)
-        body.outputs[index] = replace(exit, axis=0)
-        body.graph.outputs[index] = _in_front(draft.loop.inside(draft.b), value, axis)
-        draft.loop.after(exit.output, partial(_into_place, axis))
-
-
-def _in_front(b: Builder, value: Value, axis: int) -> Value:
-    """The value with an axis as its first."""
-    if value.dims[axis] == 1:
-        return b.unsqueeze(b.squeeze(value, axis), 0)
-    others = [other for other in range(len(value.dims)) if other != axis]
-    return b.op("Transpose", value, [axis, *others])
-
-
-def _into_place(axis: int, b: Builder, stacked: Value) -> Value:
-    """The stack with its first axis moved to that place."""
-    order = [*range(1, axis + 1), 0, *range(axis + 1, len(stacked.dims))]
-    return b.op("Transpose", stacked, order)
 
 
 # Old releases of the CPU plugin give the states and stacks of the inference before. The other

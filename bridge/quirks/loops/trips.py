@@ -27,6 +27,7 @@ SEQUENCES = {"GRUSequence", "LSTMSequence", "RNNSequence"}
 # OpenVINO also refuses a layer in the body that it converts to a TensorIterator.
 @clause(
     "No TensorIterator stands in the body of another one.",
+    model="test_scan_sum",
     symptom="A TensorIterator in the body of another one is refused: No nested TensorIterator.",
     cost="a trip count, computed from a shape, and a reversal of each slice that is read backwards",
 )
