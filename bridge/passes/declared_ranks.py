@@ -10,12 +10,11 @@ one of the branches is for a model with other inputs, and the declared ranks tel
 from collections.abc import Iterable
 
 from bridge.neutral.dataflow import Facts
-from bridge.neutral.graph import Body, Graph, Model, Node, Value, names_of_outputs
+from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.inference.control import enter
 from bridge.neutral.ports import Carried
 from bridge.neutral.types import TensorType, is_static
-from bridge.passes.context import Context
 from bridge.passes.deciding import Decided, Decider, Deciding
 
 TARGETS = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
@@ -139,20 +138,3 @@ def changes_rank(loop: Node, value: Value, port: Carried) -> bool:
     """Whether a state has other ranks after an iteration than before."""
     initial = loop.outer(port)
     return initial is not None and initial.rank is not None and value.rank is None
-
-
-def tell_believed(model: Model, context: Context) -> bool:
-    """Reports the ranks that nothing but the file gives."""
-    outputs = dict(zip(model.graph.outputs, names_of_outputs(model.graph), strict=True))
-    for node in model.graph.walk():
-        for value in node.outputs:
-            if value.believed and value in outputs:
-                context.report.believed.append(
-                    f'output "{outputs[value]}" has rank {value.rank}, as declared; '
-                    "`output_ranks` changes it"
-                )
-            elif value.believed:
-                context.report.believed.append(
-                    f'"{value.name}" has rank {value.rank}, as declared for {node!r}'
-                )
-    return False

@@ -4,6 +4,7 @@ said."""
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +113,17 @@ def test_a_rank_holds_or_fails(name: str, tmp_path: Path) -> None:
     for values, outcome in cases:
         feed = dict(zip(names, values, strict=True))
         expected = original.run(feed)
-        # After an error OpenVINO goes wrong with other inputs, too: each gets a new model.
-        runs = (lambda: OpenVino(tmp_path / "m.xml").run(values), lambda: back.run(feed))
-        for run in runs:
+        for run in (partial(back.run, feed), partial(_in_openvino, tmp_path / "m.xml", values)):
             if outcome == FAILS:
-                with pytest.raises(Exception, match="(?i)reshape|shape"):
+                with pytest.raises(Exception, match=r"(?i)reshape|shape"):
                     run()
             else:
                 assert_close(run(), expected)
+
+
+def _in_openvino(path: Path, values: list[np.ndarray]) -> list[np.ndarray]:
+    """After an error OpenVINO goes wrong with other inputs, too: each gets a new model."""
+    return OpenVino(path).run(values)
 
 
 def test_an_axis_of_size_1_stays_as_declared(tmp_path: Path) -> None:
@@ -140,7 +144,7 @@ def test_the_check_says_it(tmp_path: Path) -> None:
     first = text.splitlines()[0]
     assert first.startswith("OK: "), text
     assert "m.xml fails with outputs of other ranks than the original declares (" in first, text
-    assert re.search(r"outputs: 1 equal on \d+ of \d+ inputs", text), text
+    assert re.search(r"outputs: 1 equal on [1-5] inputs", text), text
 
 
 # Sizes and symbols that a file declares wrongly, and inputs.
