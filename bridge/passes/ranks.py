@@ -37,7 +37,7 @@ from bridge.passes.declared_ranks import (
 )
 from bridge.passes.dummies import settle_dummies
 from bridge.passes.fold import FOLD, infer_and_fold
-from bridge.report import Report
+from bridge.report import PrunedBranch, Report
 from bridge.suggestions import unknown
 from bridge.vocabulary import has_trait
 
@@ -191,7 +191,7 @@ def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, why: str)
             return None
         gone = BRANCHES[1 - branches[0]]
         names = ", ".join(value.name for value in node.outputs)
-        line = f"{rewriter.path(node)}: its {gone} gives a rank {why.format(names)}"
+        line = PrunedBranch(rewriter.path(node), gone, f"gives a rank {why.format(names)}")
         report.causes[line] = f"gives a rank {why.format('the If')}"
         note_pruned(rewriter, node, 1 - branches[0], line, report)
         return rewriter.inline(b, node, node.bodies[branches[0]], FOLD)

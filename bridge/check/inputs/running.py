@@ -88,14 +88,15 @@ class Search:
     def result(self) -> Inputs:
         """What was found. A branch to which only refused inputs lead counts as failing in the
         model."""
-        for branch, why in self.failing.items():
-            if branch in self.missing:
-                self.unreachable[branch] = f"the model fails there: {why}"
+        failing = self.failing.keys() & self.missing
+        told = {branch: f"the model fails there: {self.failing[branch]}" for branch in failing}
+        self.unreachable |= told
         largest = max((size for case in self.cases for size in self.open_of(case)), default=0)
         return Inputs(
             tuple(self.cases), self.reached, self.unreachable, dict(self.refused),
             tuple(self.failures), tuple(self.row), self.no_row, self.tried, self.cut_short,
             self.endless, self.iterations, largest, self.all.situations, self.met,
+            frozenset(failing),
         )  # fmt: skip
 
     def run(
