@@ -8,7 +8,7 @@ import bridge
 import bridge.library.api
 from bridge.neutral import inference
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32, UNKNOWN, TensorType
+from bridge.neutral.types import F32, UNKNOWN, OptionalType, TensorType
 from bridge.operators import legalizations
 
 HEAD = '<ir_version: 8, opset_import: ["": 18, "com.microsoft": 1, "ai.onnx.ml": 3]>\n'
@@ -40,6 +40,15 @@ def test_what_a_function_does_not_know_is_unknown(monkeypatch: pytest.MonkeyPatc
     with inference.strictly():
         inference.infer(node)
     assert node.outputs[0].type == UNKNOWN
+
+
+def test_an_optional_of_an_unknown_type_is_an_optional() -> None:
+    made = Node("Optional", [Value(TensorType(None, (2, "n")))], [Value()])
+    inference.infer(made)
+    assert made.outputs[0].type == OptionalType(TensorType(None, (2, "n")))
+    taken = Node("OptionalGetElement", made.outputs, [Value()])
+    inference.infer(taken)
+    assert taken.outputs[0].type == TensorType(None, (2, "n"))
 
 
 REFUSED = {
