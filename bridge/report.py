@@ -2,17 +2,35 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from bridge.errors import amount, text_of
+
+
+class PrunedBranch(str):
+    """The line of a report about a branch that is removed: of the If at `where`, `role` is
+    "then_branch" or "else_branch", because it does what `why` says."""
+
+    where: str
+    role: str
+    why: str
+
+    def __new__(cls, where: str, role: str, why: str) -> Self:
+        """Makes the line."""
+        line = super().__new__(cls, f"{where}: its {role} {why}")
+        line.where, line.role, line.why = where, role, why
+        return line
 
 
 @dataclass(repr=False)
 class Report:
     """The read and written files, and every decision that a user may want to know.
 
-    `files` are the written files. `pruned` has one line for each If with a removed branch,
+    `files` are the written files. `pruned` has a line for each Loop that is removed because its
+    body fails, and one, a PrunedBranch, for each If with a removed branch;
     `selected` one line for each If that became a selection, with its cost. `specialized` has the
-    consequences of fixed values and shapes, `notes` all other facts. `assumed` holds, for lines of
+    consequences of fixed values and shapes, `believed` what the source declares and nothing shows,
+    `notes` all other facts. `assumed` holds, for lines of
     `pruned`, the condition that data must fulfil because they decide the If. `causes` holds, for
     other lines, the reason without names: the part of the branch that excludes it. `quirks` are the
     quirks that rewrote a node, with the path to the node. `weights` are the element types that the
@@ -24,6 +42,7 @@ class Report:
     pruned: list[str] = field(default_factory=list)
     specialized: list[str] = field(default_factory=list)
     selected: list[str] = field(default_factory=list)
+    believed: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     assumed: dict[str, str] = field(default_factory=dict)
     causes: dict[str, str] = field(default_factory=dict)
@@ -37,6 +56,7 @@ class Report:
             "specialized": self.specialized,
             "pruned": self.pruned,
             "selected": self.selected,
+            "believed": self.believed,
             "note": self.notes,
         }
         return [f"{kind}: {line}" for kind, lines in kinds.items() for line in lines]

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from bridge.check.compare import Results
 from bridge.check.lines import shortened
 from bridge.check.surgery.sites import Branch, Site, branches_of
+from bridge.show.states import Standing
 
 
 @dataclass(frozen=True)
 class BranchState:
-    """The state of a branch: one of `bridge.show.states.STATES`, and a sentence. `input` is the
-    number of the first input that takes the branch."""
+    """The state of a branch, and a sentence. `input` is the number of the first input that takes
+    the branch."""
 
-    state: str
+    state: Standing
     text: str
     input: int | None = None
 
@@ -37,7 +38,8 @@ class BranchResults:
     `taken` are the branches that each input takes, `wrong` the inputs with which an output differs.
     `reached` has the first input that took each branch, `forced` what came of forcing the others.
     `pruned` are the branches that the conversion removed, and why. `unreachable` are the branches
-    that no input can take, and why. `gone` are branches of Ifs that another file does not have."""
+    that no input can take, and why: the `failing` ones because the model itself fails there. `gone`
+    are branches of Ifs that another file does not have."""
 
     sites: Sequence[Site] = ()
     taken: Sequence[Set[Branch]] = ()
@@ -46,6 +48,7 @@ class BranchResults:
     forced: Mapping[Branch, Forced] = field(default_factory=dict)
     pruned: Mapping[Branch, str] = field(default_factory=dict)
     unreachable: Mapping[Branch, str] = field(default_factory=dict)
+    failing: Set[Branch] = frozenset()
     gone: Mapping[Branch, str] = field(default_factory=dict)
 
     @property
@@ -62,7 +65,7 @@ class BranchResults:
     @property
     def not_shown(self) -> list[Branch]:
         """The branches of which nothing is known."""
-        return [branch for branch in self.all if self.state(branch).state == "unknown"]
+        return [branch for branch in self.all if self.state(branch).state is Standing.UNKNOWN]
 
     def fails(self, branch: Branch) -> bool:
         """Whether the model itself could not run a branch that was forced."""
@@ -78,31 +81,32 @@ class BranchResults:
             takers = {place for place, taken in enumerate(self.taken) if branch in taken}
             if takers and takers <= self.wrong:
                 text = f"reached by input {number}, DIFFERENT with all inputs that take it"
-                return BranchState("different", text, number)
-            return BranchState("reached", f"reached by input {number}", number)
+                return BranchState(Standing.DIFFERENT, text, number)
+            return BranchState(Standing.REACHED, f"reached by input {number}", number)
         if branch in self.pruned:
             tried = f"; forced all the same: {outcome}" if outcome else ""
             why = f"pruned by the conversion, it {self.pruned[branch]}"
-            return BranchState("pruned", why + tried)
+            return BranchState(Standing.PRUNED, why + tried)
         why = self.unreachable.get(branch, "")
         if forced is None:
-            return self._not_forced(branch, why or "none was found")
+            return self._not_forced(branch, why)
         if forced.wrong:
-            return BranchState("different", f"forced, DIFFERENT: {outcome}")
+            return BranchState(Standing.DIFFERENT, f"forced, DIFFERENT: {outcome}")
         if outcome:
-            state = "failing" if self.fails(branch) else "unknown"
+            state = Standing.FAILING if self.fails(branch) else Standing.UNKNOWN
             return BranchState(state, f"no input reached it; forced, {outcome}")
-        told = bool(why) and not why.startswith("the model")
-        return BranchState("forced", "forced, equal" + (f" ({why})" if told else ""))
+        told = bool(why) and branch not in self.failing
+        return BranchState(Standing.FORCED, "forced, equal" + (f" ({why})" if told else ""))
 
     def _not_forced(self, branch: Branch, why: str) -> BranchState:
         """The state of a branch that no input took and the check did not force."""
         site = self.sites[branch[0]]
-        if site.loop and why.startswith("the Loop"):
-            return BranchState("failing", f"cannot be: {why}")
+        if site.loop and why and branch not in self.failing:
+            return BranchState(Standing.FAILING, f"cannot be: {why}")
         around = self.state(site.parents[-1]) if site.parents else None
-        if around is not None and around.state in ("pruned", "failing"):
+        if around is not None and around.state in (Standing.PRUNED, Standing.FAILING):
             return BranchState(around.state, f"in a branch of which is known: {around.text}")
-        if branch in self.gone and why.startswith(("the condition", "the model fails")):
-            return BranchState("pruned", f"not in {self.gone[branch]}: {why}")
-        return BranchState("unknown", f"no input reached it ({why}), nor was it forced")
+        if branch in self.gone and why:
+            return BranchState(Standing.PRUNED, f"not in {self.gone[branch]}: {why}")
+        said = why or "none was found"
+        return BranchState(Standing.UNKNOWN, f"no input reached it ({said}), nor was it forced")

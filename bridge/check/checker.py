@@ -23,7 +23,7 @@ from bridge.check.defaults import with_defaults
 from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.diagnose import Diagnosis, diagnose, reduced_failure
 from bridge.check.engines import EngineError, Session
-from bridge.check.engines.sessions import BY_THREADS, Sessions, open_session, owning
+from bridge.check.engines.sessions import BY_THREADS, Sessions
 from bridge.check.files import models_kept, read
 from bridge.check.force import force_missing
 from bridge.check.inputs.own import save_feeds
@@ -103,14 +103,12 @@ def check(
         request.require_small(first)
         device = DeviceCheck.of(request.conversion)
         ran_on = RAN_ON if device is None else device.ran_on
-        with owning(Sessions(ran_on, _threads(first, other), request.seconds)):
-            return _check(request, first, other, scratch)
+        sessions = Sessions(ran_on, _threads(first, other), request.seconds)
+        return _check(request, build(request, first, other, scratch, sessions))
 
 
-def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> CheckReport:
-    report = CheckReport(name_of(request.source), request.tolerances)
-    suite = build(request, first, other, scratch)
-    report = _of_suite(report, suite)
+def _check(request: Request, suite: Suite) -> CheckReport:
+    report = _of_suite(CheckReport(name_of(request.source), request.tolerances), suite)
     if len(suite.variants) < 2:
         if suite.variants and request.small is not None:
             labels = [one.label for one in suite.failures]
@@ -135,8 +133,9 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
     inputs, notes = sought.inputs, [*suite.notes, *sought.notes]
     taken = [case.taken for case in inputs.cases]
     branches = BranchResults(
-        sought.sites, taken, verdict.wrong, inputs.reached, unreachable=inputs.unreachable
-    )
+        sought.sites, taken, verdict.wrong, inputs.reached,
+        unreachable=inputs.unreachable, failing=inputs.failing,
+    )  # fmt: skip
     if sought.sites and not request.quick:
         branches, said = force_missing(
             suite, sought, branches, runs, request.tolerances, request.tell
@@ -184,8 +183,8 @@ def _of_suite(report: CheckReport, suite: Suite) -> CheckReport:
         ),
         failures=tuple(one.text for one in suite.failures),
         unopened=suite.unopened,
-        told=suite.told,
-        notes=suite.notes,
+        told=tuple(suite.told),
+        notes=tuple(suite.notes),
         device=suite.device,
         outline=outlined,
     )
@@ -237,8 +236,7 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs, noise:
 
 def _open_noisy(suite: Suite) -> Session:
     """The original in its noisy form. Raises BridgeError if it is too large for that."""
-    original = suite.original
-    model = suite.model(original.opened)
+    model = suite.model(suite.original.opened)
     if size_of_constants(model.graph) > _LARGEST_NOISY:
         raise BridgeError("the model is too large to be run with noise")
     surgery = Surgery(model)
@@ -247,8 +245,7 @@ def _open_noisy(suite: Suite) -> Session:
     make_noisy(noisy, F16 if suite.files.halves else None)
     # onnxruntime draws random numbers in operator sets up to 21.
     newer = noisy.format == "onnx" and (noisy.opset or 0) > _DRAWING
-    path = suite.write(noisy, original.opened, "noisy", _DRAWING if newer else None)
-    return open_session(path)
+    return suite.open(noisy, "noisy", _DRAWING if newer else None)
 
 
 def _failed(verdict: Verdict) -> list[str]:

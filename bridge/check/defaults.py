@@ -11,7 +11,6 @@ from pathlib import Path
 from bridge.check.compare import Tolerances, compare
 from bridge.check.engines import EngineError, OpenVino
 from bridge.check.engines.adapters import named_like
-from bridge.check.engines.sessions import current
 from bridge.check.inputs.wanted import Inputs
 from bridge.check.runs import Runs
 from bridge.check.suite import Suite
@@ -27,7 +26,7 @@ def with_defaults(suite: Suite, inputs: Inputs, runs: Runs, tolerances: Toleranc
     the original itself does in that engine."""
     cases = [place for place, one in enumerate(inputs.cases) if not one.is_empty][:_INPUTS]
     feeds = [inputs.cases[place].feeds for place in cases]
-    original, sessions = suite.original, replace(current(), threads=None, defaults=True)
+    original, sessions = suite.original, replace(suite.sessions, threads=None, defaults=True)
 
     def share(path: Path, in_openvino: bool = False) -> float | None:
         try:

@@ -18,7 +18,7 @@ import numpy as np
 from bridge.check.compare import Results, Tolerances, unlike
 from bridge.check.engines import EngineError
 from bridge.check.engines.adapters import named_like
-from bridge.check.engines.sessions import current, memory_filled
+from bridge.check.engines.sessions import memory_filled
 from bridge.check.suite import Suite
 from bridge.errors import BridgeError
 from bridge.neutral.graph import Graph, Node, Value, names_of_outputs
@@ -56,7 +56,7 @@ def undetermined(
     for byte in _BYTES:
         try:
             with memory_filled(byte):
-                session = replace(current(), filled=True).open(suite.original.opened)
+                session = replace(suite.sessions, filled=True).open(suite.original.opened)
                 runs.append(named_like(suite.original.session, session).run_each(feeds))
         except BridgeError:
             return [{} for _ in feeds]

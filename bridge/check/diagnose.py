@@ -13,7 +13,6 @@ from bridge.check.diagnosis.neighbours import Neighbour, neighbourhood
 from bridge.check.diagnosis.reduce import Reduced, reduce
 from bridge.check.diagnosis.values import FirstDifference, first_difference
 from bridge.check.engines import EngineError, Session
-from bridge.check.engines.sessions import open_session
 from bridge.check.force import steer, to_switch
 from bridge.check.inputs import is_empty
 from bridge.check.lines import shortened
@@ -130,8 +129,8 @@ class _Diagnosing:
 
     def _opened(self, models: Models, name: str = "seen") -> tuple[Session, Session]:
         """Sessions of both models after a change."""
-        (_, first), (_, other) = self.suite.opened(name, models, self.mismatch.label)
-        return first, other
+        first, other = self.suite.changed(name, models, self.mismatch.label).variants
+        return first.session, other.session
 
     def _equal(self, expected: Any, actual: Any) -> Difference:
         rtol, atol = self.mismatch.allowed
@@ -153,12 +152,7 @@ class _Diagnosing:
 
     def _blamed(self, models: Models) -> Blame:
         suite, mismatch = self.suite, self.mismatch
-        paths = {one.label: one.opened for one in suite.variants}
-        if mismatch.switched:
-            paths = dict(suite.changed("wrong", models))
-        first, second = (paths[label] for label in (suite.original.label, mismatch.label))
-        like = open_session(first)
-        sessions = {first: like, second: open_session(second, like=like)}
+        ran_in = suite.changed("wrong", models, mismatch.label) if mismatch.switched else suite
         wrong = set[str]()
 
         def compared(expected: Results, actual: Results) -> dict[str, Difference]:
@@ -168,18 +162,20 @@ class _Diagnosing:
         # Some faults of engines show only behind other inputs.
         for before in ((), mismatch.before):
             feeds = [*before, mismatch.feed]
-            ran = []
-            for path, session in sessions.items():
+            ran: list[Ran] = []
+            for variant in (ran_in.original, ran_in.of(mismatch.label)):
+                session = variant.session
                 outcomes = session.run_each(feeds[:1], fresh=True) + session.run_each(feeds[1:])
                 if isinstance(outcomes[-1], EngineError):
                     raise outcomes[-1]
-                ran.append(Ran(path, session, outcomes[-1]))
+                ran.append(Ran(variant.opened, session, outcomes[-1]))
             found = self._differences(ran[0].results, ran[1].results)
             wrong |= {name for name, how in found.items() if not how.ok}
             if wrong:
                 name = suite.of(mismatch.label).path.name if suite.is_pair else mismatch.label
                 made = not suite.is_pair
-                return blame(ran[0], ran[1], name, made, feeds, compared, suite.scratch)
+                mine, its = ran
+                return blame(mine, its, name, made, feeds, compared, suite.scratch, suite.sessions)
         if mismatch.how in (IN_ORDER, ALONE):
             return Blame("unknown", "the difference is not there in every run")
         return Blame(
@@ -194,7 +190,7 @@ def _opener(suite: Suite, tell: Callable[[str], None]) -> Callable[[Model], Sess
 
     def opened(model: Model) -> Session:
         tell("looking at values, to reduce the model")
-        return open_session(suite.write(model, suite.original.opened, "seen"))
+        return suite.open(model, "seen")
 
     return opened
 
@@ -211,16 +207,16 @@ def _wrong_part(
     def wrong(part: Model, feed: Results) -> set[str]:
         tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
         try:
-            first = open_session(suite.write(part, suite.original.opened, "alone"))
-            expected = first.run(feed)
+            expected = suite.open(part, "alone").run(feed)
         except BridgeError:
             return set()
         found = set[str]()
         try:
-            parts = replace(suite, files=for_part(suite.files, part))
-            for label, path in [*parts.changed("part", (part, None))][1:]:
-                if label in labels or "" in labels:
-                    actual = open_session(path, like=first).run(feed)
+            whole = replace(suite, files=for_part(suite.files, part))
+            only = next(iter(labels)) if len(labels) == 1 else ""
+            for variant in whole.changed("part", (part, None), only).others:
+                if variant.label in labels or "" in labels:
+                    actual = variant.session.run(feed)
                     names = expected.keys() & actual.keys() if equal else ()
                     found |= {n for n in names if equal and not equal(expected[n], actual[n]).ok}
         except BridgeError:

@@ -1,7 +1,6 @@
 """Forces the branches and numbers of iterations that no input reached, in all versions alike, and
 says which branches a conversion pruned."""
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -26,8 +25,9 @@ from bridge.check.surgery.twins import twin_sites
 from bridge.check.surgery.watching import RAN, all_taken
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
-from bridge.neutral.graph import Model, Node
+from bridge.neutral.graph import BRANCHES, Model, Node
 from bridge.options import ConvertOptions
+from bridge.report import PrunedBranch
 
 Opened = Sequence[tuple[str, Session]]
 """The original and the versions with their labels. All have the original's names."""
@@ -58,7 +58,9 @@ def force_missing(
     drawn = {n for case, some in runs.undetermined.items() for n in some if runs.is_open(case, n)}
 
     def alike(models: Models) -> Opened:
-        return suite.opened("steered", models, pruned=pruned)
+        steered = suite.changed("steered", models)
+        pruned.extend(steered.pruned)
+        return [(one.label, one.session) for one in steered.variants]
 
     def compared(expected: Results, actual: Results) -> Mapping[str, Difference]:
         expected, actual = (settled(one, {}, runs.orders) for one in (expected, actual))
@@ -203,11 +205,14 @@ def _converted_alike(suite: Suite) -> list[str]:
 
 def _pruned(sites: Sequence[Site], lines: Sequence[str]) -> dict[Branch, str]:
     """The branches that a conversion's report says it pruned, and why."""
-    found: dict[Branch, str] = {}
+    places: dict[str, list[Site]] = {}
     for site in (site for site in sites if not site.loop):
-        where = re.sub(r" / (then|else)_branch(?= / )", "", site.where)
-        for line in lines:
-            match = re.fullmatch(re.escape(where) + r": its (then|else)_branch (.*)", line)
-            if match:
-                found[site.index, match[1] == "then"] = match[2]
-    return found
+        # A report leaves out which branches lead to a node.
+        parts = [part for part in site.where.split(" / ") if part not in BRANCHES]
+        places.setdefault(" / ".join(parts), []).append(site)
+    return {
+        (site.index, line.role == BRANCHES[0]): line.why
+        for line in lines
+        if isinstance(line, PrunedBranch)
+        for site in places.get(line.where, ())
+    }

@@ -59,41 +59,21 @@ class Worker:
         `seconds`."""
         if multiprocessing.current_process().daemon:
             return function(*arguments)  # Such a process may start no other.
-        (result,) = self.each(_once, function, arguments, seconds=lambda _: seconds)
-        return result
-
-    def each(
-        self,
-        function: Callable[..., Iterator[Any]],
-        *arguments: Any,
-        seconds: Callable[[int], float | None] = lambda _: None,
-    ) -> Iterator[Any]:
-        """What `function` yields in the process, as it comes; it does not wait to be asked. Raises
-        as `call` does, where `seconds` has the time for each by its number. The process ends where
-        the iterator is left before its end."""
-        if multiprocessing.current_process().daemon:
-            yield from function(*arguments)
-            return
         with self._lock:
             connection = self._ready()
-            kind, number = _ITEM, 0
             try:
                 connection.send((function, arguments))
-                while kind == _ITEM:
-                    limit = seconds(number)
-                    if not connection.poll(limit):
-                        raise TooLongError(f"it did not end within {limit:.3g} s")
-                    kind, result = connection.recv()
-                    if kind == _ITEM:
-                        yield result
-                    number += 1
+                if not connection.poll(seconds):
+                    raise TooLongError(f"it did not end within {seconds:.3g} s")
+                is_error, result = connection.recv()
             except (EOFError, OSError):
                 raise LostProcessError(f"it ended the process ({self._ending()})") from None
             except BaseException:  # An interrupted call has its answer still to come.
                 self._stop()
                 raise
-        if kind == _ERROR:
+        if is_error:
             raise result
+        return result
 
     def start(self) -> None:
         """Starts the process, unless it is there."""
@@ -174,14 +154,6 @@ def _set_safe_path(text: str | None) -> None:
         os.environ[_SAFE_PATH] = text
 
 
-_ITEM, _END, _ERROR = range(3)
-"""What an answer of the process is."""
-
-
-def _once(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Iterator[Any]:
-    yield function(*arguments)
-
-
 def _serve(connection: Connection, safe_path: str | None, quiet: bool) -> None:
     """The process: answers calls until the other end of the connection is closed."""
     _set_safe_path(safe_path)  # What functions start is no business of Bridge.
@@ -195,13 +167,11 @@ def _serve(connection: Connection, safe_path: str | None, quiet: bool) -> None:
             function, arguments = connection.recv()
         except (EOFError, OSError):
             return
-        answer: tuple[int, Any] = _END, None
         try:
-            for item in function(*arguments):
-                connection.send((_ITEM, item))
+            answer = False, function(*arguments)
         except Exception as error:
             _explain(error)
-            answer = _ERROR, error
+            answer = True, error
         connection.send(answer)
 
 

@@ -78,22 +78,22 @@ class Request:
         fills, ranges = dict(given["fills"] or {}), dict(given["ranges"] or {})
         weights = conversion.pop("weights", None)
         return cls(
-            source,
-            against,
-            conversion,
-            None if weights is None else Path(weights),
-            read_limits(conversion.pop("limits", None)),
-            conversion.pop("progress", None) or (lambda step: None),
-            Recipe(given["seed"], sizes, fills, ranges=ranges),
-            min(given["samples"], 2) if given["quick"] else given["samples"],
-            given["budget"],
-            given["inputs"],
-            places,
-            tolerances,
-            given["timeout"],
-            given["quick"],
-            save_inputs,
-            small,
+            source=source,
+            against=against,
+            conversion=conversion,
+            weights=None if weights is None else Path(weights),
+            limits=read_limits(conversion.pop("limits", None)),
+            tell=conversion.pop("progress", None) or (lambda step: None),
+            recipe=Recipe(given["seed"], sizes, fills, ranges=ranges),
+            samples=min(given["samples"], 2) if given["quick"] else given["samples"],
+            budget=given["budget"],
+            own=given["inputs"],
+            places=places,
+            tolerances=tolerances,
+            seconds=given["timeout"],
+            quick=given["quick"],
+            save_inputs=save_inputs,
+            small=small,
         )
 
     def require_small(self, source: Path) -> None:

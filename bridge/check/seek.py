@@ -13,7 +13,6 @@ import numpy as np
 from bridge.check.compare import Results
 from bridge.check.engines import EngineError, Session
 from bridge.check.engines.adapters import agreed_on
-from bridge.check.engines.sessions import open_session
 from bridge.check.inputs.calls import States
 from bridge.check.inputs.own import read_inputs, require_inputs
 from bridge.check.inputs.probe import probes_of
@@ -77,7 +76,7 @@ def seek(suite: Suite, request: Request) -> Sought:
         drawn, demands, session,
         replace(base, sizes=demands.shared(sizes), given=base.chosen),
         request.samples, request.budget, sites,
-        probes_of(with_sizes(model, sizes), suite.scratch), own, states, watched,
+        probes_of(with_sizes(model, sizes), suite.scratch, suite.sessions), own, states, watched,
         request.quick, suite.model(suite.others[0].path), situations,
         lambda text: request.tell(f"seeking inputs: {text}"),
     )  # fmt: skip
@@ -177,8 +176,8 @@ def _watched(suite: Suite, quick: bool) -> tuple[Session, list[Site], list[Situa
             situations = surgery.watch(sources=sources)
             if not (sites or situations):
                 break
-            path = suite.write(surgery.model, original.opened, f"watched-{measured}")
-            return open_session(path), sites, situations, notes
+            session = suite.open(surgery.model, f"watched-{measured}")
+            return session, sites, situations, notes
         except BridgeError as error:
             what = "situations" if measured else "branches"
             notes = [f"{what} could not be watched: {shortened(str(error))}"]

@@ -1,6 +1,8 @@
 """The versions of a model that a check compares, each opened by an engine, and how the same change
 is made to all of them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +12,7 @@ import bridge
 from bridge.check.device import DeviceCheck, for_device, is_elsewhere
 from bridge.check.engines import LacksOperatorError, OpenVino, Session
 from bridge.check.engines.remote import start
-from bridge.check.engines.sessions import current, open_session
+from bridge.check.engines.sessions import Sessions
 from bridge.check.files import FileFacts, facts, read
 from bridge.check.lines import shortened
 from bridge.check.memory import name_of
@@ -62,21 +64,24 @@ class Failure:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class Suite:
-    """All versions. The first of `variants` is the original, to which the others are held; there is
-    none if it could not be opened. `failures` are the versions that are missing. `pruned` are lines
-    of conversions about branches that they removed. `told` and `notes` are for the report's first
-    line and for its notes."""
+    """All versions, and the owner of their sessions.
+
+    The first of `variants` is the original, to which the others are held; there is none if it could
+    not be opened. `failures` are the versions that are missing. `pruned` are the branches that
+    conversions removed. `told` and `notes` are for the report's first line and for its notes. All
+    of it is found when the versions are opened, and does not change later."""
 
     files: Files
     scratch: Path
-    variants: tuple[Variant, ...]
-    failures: tuple[Failure, ...]
-    pruned: tuple[str, ...]
-    told: tuple[str, ...]
-    notes: tuple[str, ...]
+    sessions: Sessions
     device: DeviceCheck | None
+    variants: list[Variant] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    pruned: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     fixed: Fixed = field(default_factory=Fixed)
 
     @property
@@ -85,7 +90,7 @@ class Suite:
         return self.variants[0]
 
     @property
-    def others(self) -> tuple[Variant, ...]:
+    def others(self) -> list[Variant]:
         """The other versions."""
         return self.variants[1:]
 
@@ -127,40 +132,52 @@ class Suite:
         mine = clone_model(read(self.original.opened))
         return mine, None if other is None else clone_model(read(other))
 
-    def changed(
-        self, name: str, models: Models, pruned: list[str] | None = None
-    ) -> Iterator[tuple[str, Path]]:
-        """Files of changed models, with the labels of their versions: of both, or of the first and
-        of what becomes of it in the conversions of the check. What these prune is added to
-        `pruned`."""
-        mine, its = models
-        yield self.original.label, self.write(mine, self.original.opened, name)
-        if self.files.other is not None and its is not None:
-            label = self.files.other.name
-            yield label, self.write(its, self.files.other, f"{name}-too")
-        else:
-            pruned = [] if pruned is None else pruned
-            yield from converted(self.files, f"{name}-too", self.scratch, pruned, mine)
-
-    def opened(
-        self, name: str, models: Models, only: str = "", pruned: list[str] | None = None
-    ) -> list[tuple[str, Session]]:
-        """Sessions of changed models, as `changed` says; of the original and of the version `only`,
-        if it is named. All have the original's names."""
-        found: list[tuple[str, Session]] = []
-        for label, path in self.changed(name, models, pruned):
-            if not found or only in ("", label):
-                found.append((label, open_session(path, like=found[0][1] if found else None)))
+    def changed(self, name: str, models: Models, only: str = "") -> Suite:
+        """The versions of changed models: of both, or of the first and of what becomes of it in the
+        conversions of the check; of the original and of the version `only`, if that is named. All
+        have the original's names. Raises BridgeError if one is missing."""
+        found = replace(self, variants=[], failures=[], pruned=[], told=[], notes=[])
+        for label, path in self._written(name, models, found.pruned):
+            if not found.variants or only in ("", label):
+                like = found.original.session if found.variants else None
+                session = self.sessions.open(path, like)
+                found.variants.append(Variant(label, path, path, session.engine, session))
             if label == only:
                 break
         return found
 
+    def _written(self, name: str, models: Models, pruned: list[str]) -> Iterator[tuple[str, Path]]:
+        """The files of changed models, with the labels of their versions."""
+        mine, its = models
+        yield ORIGINAL, self.write(mine, self.original.opened, name)
+        if self.files.other is not None and its is not None:
+            yield self.files.other.name, self.write(its, self.files.other, f"{name}-too")
+        else:
+            yield from converted(self.files, f"{name}-too", self.scratch, pruned, mine)
+
     def write(self, model: Model, like: Path, name: str, opset: int | None = None) -> Path:
         """Writes a changed model in the format of a file; ONNX in this operator set, if given."""
         target = self.scratch / f"{name}{like.suffix.lower()}"
-        openvino = _older_release() if target.suffix == ".xml" else None
+        openvino = self._older_release() if target.suffix == ".xml" else None
         bridge.save(model, target, opset=opset, openvino=openvino)
         return target
+
+    def open(self, model: Model, name: str, opset: int | None = None) -> Session:
+        """A session of a change of the original."""
+        return self.sessions.open(self.write(model, self.original.opened, name, opset))
+
+    @property
+    def openvino(self) -> str:
+        """The version of the OpenVINO that runs IRs."""
+        return str(self.sessions.engine(OpenVino).version)
+
+    def _older_release(self) -> str | None:
+        """The release of the OpenVINO that runs IRs, if it cannot read the newest ones."""
+        release = _release(self.openvino)
+        try:
+            return release if release_number(release) < release_number(NEWEST) else None
+        except UsageError:  # a release of the future
+            return None
 
 
 def converted(
@@ -191,166 +208,130 @@ def converted(
     yield f"{here} → {other} → {here}", back
 
 
-def build(request: Request, source: Path, against: Path | None, scratch: Path) -> Suite:
+def build(
+    request: Request, source: Path, against: Path | None, scratch: Path, sessions: Sessions
+) -> Suite:
     """Converts, if there is one file, and opens all versions. Raises UsageError for files that
     cannot be compared."""
     files = prepared(source, against, request.conversion, request.weights, scratch)
-    device = DeviceCheck.of(files.options)
-    building = _Building(request, files, scratch, device)
-    building.run()
-    fixed = Fixed()
-    if len(building.variants) > 1:
-        first, second = (read(one.path) for one in building.variants[:2])
-        fixed = Fixed.of(first, second, files.options.get("values") or {})
-    return Suite(
-        files,
-        scratch,
-        tuple(building.variants),
-        tuple(building.failures),
-        tuple(building.pruned),
-        (*files.told, *building.told, *fixed.told("" if files.other is None else files.other.name)),
-        (*files.notes, *building.notes),
-        device,
-        fixed,
-    )
-
-
-@dataclass
-class _Building:
-    request: Request
-    files: Files
-    scratch: Path
-    device: DeviceCheck | None
-    variants: list[Variant] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    pruned: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def run(self) -> None:
-        files = self.files
-        other = None if files.other is None else files.other.suffix.lower()
-        start({files.original.suffix.lower(), other} if other else (".onnx", ".xml"))
-        runs = True
-        for label, path, of_file in self._versions():
-            if not runs:  # What the conversion says of the model is told all the same.
-                continue
-            try:
-                self._open(label, path, of_file)
-            except BridgeError as error:
-                self.failures.append(
-                    Failure(label, f"{label}: {shortened(self._said(error), 500)}")
-                )
-                runs = bool(self.variants)
-
-    def _versions(self) -> Iterator[tuple[str, Path, tuple[FileFacts, ...]]]:
-        files = self.files
-        yield ORIGINAL, files.original, files.facts[0]
-        if files.other is not None:
-            yield files.other.name, files.other, files.facts[1]
-            return
-        self.request.tell("converting")
+    suite = Suite(files, scratch, sessions, DeviceCheck.of(files.options))
+    suite.told += files.told
+    suite.notes += files.notes
+    other = None if files.other is None else files.other.suffix.lower()
+    start({files.original.suffix.lower(), other} if other else (".onnx", ".xml"))
+    for label, path, of_file in _versions(suite, request):
+        if suite.failures and not suite.variants:
+            continue  # What the conversion says of the model is told all the same.
         try:
-            for label, path in converted(files, "model", self.scratch, self.pruned):
-                yield label, path, facts(path)
+            request.tell(f"loading {label}")
+            _open(suite, label, path, of_file)
         except BridgeError as error:
-            self.failures.insert(0, Failure("", f"{CONVERSION}{self._said(error)}"))
-
-    def _said(self, error: BridgeError) -> str:
-        """The text of an error, with the original's name as it was given."""
-        return str(error).replace(str(self.files.original), name_of(self.request.source))
-
-    def _open(self, label: str, path: Path, of_file: tuple[FileFacts, ...]) -> None:
-        """Opens a version in the form that its engine can run."""
-        self.request.tell(f"loading {label}")
-        opened = path
-        if path.suffix.lower() == ".xml":
-            if self.device is not None:
-                self.failures += [
-                    Failure(label, text) for text in self.device.look_at(label, read(path))
-                ]
-            opened = self._worked_round(label, path)
-        like = self.variants[0].session if self.variants else None
-        try:
-            session = open_session(opened, like=like)
-        except LacksOperatorError as error:
-            rewritten = self._in_standard_operators(path)
-            if rewritten is None:
-                raise
-            opened = rewritten
-            session = open_session(opened, like=like)
-            self.told.append(f"{label} is run as Bridge rewrites it")
-            self.notes.append(
-                f"no engine runs {label}, so that it is run in operators of the standard, as "
-                "Bridge rewrites it: this shows that conversions and engines agree, not that "
-                f"Bridge reads those operators rightly ({shortened(str(error), 300)})"
-            )
-        if path.suffix.lower() == ".xml":
-            self.told += _releases(label, read(path), self.files.options.get("openvino"))
-        self.notes += [note for note in session.notes if note not in self.notes]
-        first = self.files.original.name
-        self.told += [f"output '{name}' is only in {first}" for name in session.missing]
-        self.told += [f"output '{name}' is only in {label}" for name in session.extra]
-        if like is not None and not session.outputs:
-            self.failures.append(Failure(label, f"{label}: has no output of {first}"))
-        self.variants.append(Variant(label, path, opened, session.engine, session, of_file))
-
-    def _worked_round(self, label: str, path: Path) -> Path:
-        """The form of an IR for another device that the CPU plugin runs: with workarounds for the
-        faults of that plugin. The file itself, if it is for this plugin or not made by Bridge."""
-        model = read(path)
-        if not is_elsewhere(self.files.options) or model.opset is None:
-            return path
-        target = self.scratch / f"{path.stem}-worked-round.xml"
-        shapes = {value.name: value.shape for value in model.graph.inputs if value.shape}
-        bridge.save(clone_model(model), target, input_shapes=shapes)
-        self.notes.append(
-            f"{label} runs with workarounds for the CPU plugin, which files for other devices do "
-            "not have"
-        )
-        return target
-
-    def _in_standard_operators(self, path: Path) -> Path | None:
-        """An ONNX model that no engine runs, as Bridge writes it in operators of the standard."""
-        if path.suffix.lower() != ".onnx":
-            return None
-        there, back = (self.scratch / f"plain-{path.stem}{end}" for end in (".xml", ".onnx"))
-        options = cast(ConvertOptions, {**self.files.options, "device": "ANY"})
-        try:
-            bridge.convert(read(path), there, **options)
-            bridge.convert(there, back, standard_operators=True)
-        except BridgeError:
-            return None
-        return back
+            text = f"{label}: {shortened(_said(error, files, request), 500)}"
+            suite.failures.append(Failure(label, text))
+    if len(suite.variants) > 1:
+        first, second = (read(one.path) for one in suite.variants[:2])
+        suite.fixed = Fixed.of(first, second, files.options.get("values") or {})
+        suite.told += suite.fixed.told("" if files.other is None else files.other.name)
+    return suite
 
 
-def _releases(label: str, model: Model, asked: str | None) -> list[str]:
-    """What the first line says of the release of OpenVINO that runs an IR."""
-    version, release = _installed()
-    written_for = WRITTEN_FOR.read(model.metadata)
+def _versions(suite: Suite, request: Request) -> Iterator[tuple[str, Path, tuple[FileFacts, ...]]]:
+    files = suite.files
+    yield ORIGINAL, files.original, files.facts[0]
+    if files.other is not None:
+        yield files.other.name, files.other, files.facts[1]
+        return
+    request.tell("converting")
     try:
-        installed = release_number(release)
+        for label, path in converted(files, "model", suite.scratch, suite.pruned):
+            yield label, path, facts(path)
+    except BridgeError as error:
+        suite.failures.insert(0, Failure("", f"{CONVERSION}{_said(error, files, request)}"))
+
+
+def _said(error: BridgeError, files: Files, request: Request) -> str:
+    """The text of an error, with the original's name as it was given."""
+    return str(error).replace(str(files.original), name_of(request.source))
+
+
+def _open(suite: Suite, label: str, path: Path, of_file: tuple[FileFacts, ...]) -> None:
+    """Opens a version in the form that its engine can run."""
+    opened, is_ir = path, path.suffix.lower() == ".xml"
+    if is_ir:
+        if suite.device is not None:
+            found = suite.device.look_at(label, read(path))
+            suite.failures += [Failure(label, text) for text in found]
+        opened = _worked_round(suite, label, path)
+    like = suite.original.session if suite.variants else None
+    try:
+        session = suite.sessions.open(opened, like)
+    except LacksOperatorError as error:
+        rewritten = None if is_ir else _in_standard_operators(suite, path)
+        if rewritten is None:
+            raise
+        opened = rewritten
+        session = suite.sessions.open(opened, like)
+        suite.told.append(f"{label} is run as Bridge rewrites it")
+        suite.notes.append(
+            f"no engine runs {label}, so that it is run in operators of the standard, as "
+            "Bridge rewrites it: this shows that conversions and engines agree, not that "
+            f"Bridge reads those operators rightly ({shortened(str(error), 300)})"
+        )
+    if is_ir:
+        suite.told += _releases(suite, label, read(path))
+    suite.notes += [note for note in session.notes if note not in suite.notes]
+    first = suite.files.original.name
+    suite.told += [f"output '{name}' is only in {first}" for name in session.missing]
+    suite.told += [f"output '{name}' is only in {label}" for name in session.extra]
+    if like is not None and not session.outputs:
+        suite.failures.append(Failure(label, f"{label}: has no output of {first}"))
+    suite.variants.append(Variant(label, path, opened, session.engine, session, of_file))
+
+
+def _worked_round(suite: Suite, label: str, path: Path) -> Path:
+    """The form of an IR for another device that the CPU plugin runs: with workarounds for the
+    faults of that plugin. The file itself, if it is for this plugin or not made by Bridge."""
+    model = read(path)
+    if not is_elsewhere(suite.files.options) or model.opset is None:
+        return path
+    target = suite.scratch / f"{path.stem}-worked-round.xml"
+    shapes = {value.name: value.shape for value in model.graph.inputs if value.shape}
+    bridge.save(clone_model(model), target, input_shapes=shapes)
+    suite.notes.append(
+        f"{label} runs with workarounds for the CPU plugin, which files for other devices do not "
+        "have"
+    )
+    return target
+
+
+def _in_standard_operators(suite: Suite, path: Path) -> Path | None:
+    """An ONNX model that no engine runs, as Bridge writes it in operators of the standard."""
+    there, back = (suite.scratch / f"plain-{path.stem}{end}" for end in (".xml", ".onnx"))
+    options = cast(ConvertOptions, {**suite.files.options, "device": "ANY"})
+    try:
+        bridge.convert(read(path), there, **options)
+        bridge.convert(there, back, standard_operators=True)
+    except BridgeError:
+        return None
+    return back
+
+
+def _releases(suite: Suite, label: str, model: Model) -> list[str]:
+    """What the first line says of the release of OpenVINO that runs an IR."""
+    asked, written_for = suite.files.options.get("openvino"), WRITTEN_FOR.read(model.metadata)
+    try:
+        installed = release_number(_release(suite.openvino))
         older = written_for is not None and installed < release_number(written_for)
         newer = asked is not None and installed > release_number(asked)
     except UsageError:  # a record of somebody else, or a release of the future
         return []
     told = [f"not run on OpenVINO {asked}"] if newer else []
-    return told + [f"{label} is for OpenVINO {written_for}, and ran on {version}"] * older
+    return told + [f"{label} is for OpenVINO {written_for}, and ran on {suite.openvino}"] * older
 
 
-def _installed() -> tuple[str, str]:
-    """The version and the release of the OpenVINO that runs IRs."""
-    version = current().engine(OpenVino).version
-    return version, ".".join(version.split(".")[:2])
-
-
-def _older_release() -> str | None:
-    """The release of the OpenVINO that runs IRs, if it cannot read the newest ones."""
-    _, release = _installed()
-    try:
-        return release if release_number(release) < release_number(NEWEST) else None
-    except UsageError:  # a release of the future
-        return None
+def _release(version: str) -> str:
+    """The release of a version of OpenVINO."""
+    return ".".join(version.split(".")[:2])
 
 
 def for_part(files: Files, part: Model) -> Files:

@@ -12,9 +12,10 @@ from bridge.check.lines import shortened
 from bridge.check.report import CheckReport
 from bridge.check.suite import CONVERSION
 from bridge.check.surgery.sites import Branch, branch_role
+from bridge.check.surgery.situations import CONDITION
 from bridge.check.verdict import DIFFERENT, NOISE, RANDOM, UNSHOWN, Comparison, share_of_range
 from bridge.errors import amount
-from bridge.show.states import STATES
+from bridge.show.states import STATES, Standing
 
 _SHOWN = 3  # kinds of refused inputs
 
@@ -36,7 +37,7 @@ def summary(report: CheckReport) -> list[str]:
         lines += [f"{label}: {_counts(report, own)}"] if own else []
         for branch in own:
             state = branches.state(branch)
-            if state.state == "different":
+            if state.state is Standing.DIFFERENT:
                 lines.append(f"  {name_of(report, branch)}: {state.text}")
     return lines
 
@@ -81,6 +82,9 @@ def _not_shown(report: CheckReport) -> str:
         every = [index for index, _ in branches.all if branches.sites[index].loop == loops]
         some = [index for index, _ in unknown if branches.sites[index].loop == loops]
         counts += [f"{len(some)} of {len(every)} {what}"] if some else []
+    sides = [one for one in report.inputs.situations if one.kind == CONDITION]
+    if report.compared and not report.different and (left := {*sides} & {*report.inputs.unmet}):
+        counts.append(f"{len(left)} of {len(sides)} sides of conditions")
     return f", but {' and '.join(counts)} not shown" if counts else ""
 
 
@@ -124,6 +128,7 @@ def _named(name: str) -> str:
 
 
 _KINDS = {
+    CONDITION: ("side of a condition", "sides of conditions"),
     "sides": ("side of a comparison", "sides of comparisons"),
     "close": ("number close to a bound", "numbers close to bounds"),
     "equal": ("equal number", ""), "ranges": ("large number", ""), "windows": ("last window", ""),
@@ -200,9 +205,11 @@ def _counts(report: CheckReport, some: Sequence[Branch]) -> str:
     states = {branch: branches.state(branch).state for branch in some}
     counts = Counter(states.values())
     parts = {state: f"{counts[state]} {text}" for state, text in STATES.items() if counts[state]}
-    failing = sum(branches.fails(branch) for branch, state in states.items() if state == "pruned")
+    failing = sum(
+        branches.fails(branch) for branch, state in states.items() if state is Standing.PRUNED
+    )
     if failing:
-        parts["pruned"] += f" ({failing} of them fail in the model itself)"
+        parts[Standing.PRUNED] += f" ({failing} of them fail in the model itself)"
     sites = {index for index, _ in some}
     kind = "Loop" if branches.sites[min(sites)].loop else "If"
     total = amount(len(sites), kind)
@@ -226,7 +233,7 @@ def details(report: CheckReport) -> list[str]:
         lines.append(f"{indent}{inside}{kind} {site.where.rpartition(f' / {kind} ')[2]}")
         for outcome in site.outcomes:
             state = report.branches.state((site.index, outcome))
-            text = "DIFFERENT, see above" if state.state == "different" else state.text
+            text = "DIFFERENT, see above" if state.state is Standing.DIFFERENT else state.text
             lines.append(f"{indent}  {site.role(outcome)}: {text}")
     cases = report.inputs.cases
     lines += ["situations not seen:"] if report.inputs.unmet else []

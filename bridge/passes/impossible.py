@@ -23,7 +23,7 @@ from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.fold import FOLD, infer_and_fold
 from bridge.passes.legality import found
-from bridge.report import Report
+from bridge.report import PrunedBranch, Report
 
 
 @applies(both(rewrites, without("keep_branches")))
@@ -89,8 +89,8 @@ class _Pruning:
         gone = next(index for index, findings in enumerate(inside) if findings)
         if inside[1 - gone]:
             return None
-        why = f"its {BRANCHES[gone]} fails, {inside[gone][0].why}"
-        line = f"{rewriter.path(node)}: {why}"
+        why = f"fails, {inside[gone][0].why}"
+        line = PrunedBranch(rewriter.path(node), BRANCHES[gone], why)
         note_pruned(rewriter, node, gone, line, self.report)
         return rewriter.inline(b, node, node.bodies[1 - gone], FOLD)
 

@@ -20,11 +20,12 @@ from bridge.neutral.graph import (
     names_of_outputs,
     producer_of,
 )
+from bridge.neutral.inference import infer_graph
 from bridge.neutral.inference.constraints import RankDemand, RankRelation, rank_constraints
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
-from bridge.neutral.types import TensorType
+from bridge.neutral.types import ANY, TensorType
 from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
@@ -36,7 +37,7 @@ from bridge.passes.declared_ranks import (
 )
 from bridge.passes.dummies import settle_dummies
 from bridge.passes.fold import FOLD, infer_and_fold
-from bridge.report import Report
+from bridge.report import PrunedBranch, Report
 from bridge.suggestions import unknown
 from bridge.vocabulary import has_trait
 
@@ -63,6 +64,7 @@ def settle_ranks(model: Model, context: Context) -> bool:
     for name in context.output_ranks:
         if name not in names:
             raise UsageError(unknown("output", name, names))
+    _override(graph, names, context)
     if not context.ask(has_open_rank, graph) and not any(map(open_target, graph.walk())):
         require_output_ranks(graph, context)
         return False
@@ -84,6 +86,15 @@ def settle_ranks(model: Model, context: Context) -> bool:
         if shape is not None and value.rank is None:
             context.disbelieved[name] = shape
     return True
+
+
+def _override(graph: Graph, names: Sequence[str], context: Context) -> None:
+    """Gives outputs whose rank the file alone declares the rank that the user gives."""
+    for value, name in zip(graph.outputs, names, strict=True):
+        rank = context.output_ranks.get(name, value.rank)
+        if value.believed and rank is not None and rank != value.rank:
+            value.declared = TensorType(value.element, (ANY,) * rank)
+            infer_graph(graph)
 
 
 def has_open_rank(graph: Graph) -> bool:
@@ -180,7 +191,7 @@ def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, why: str)
             return None
         gone = BRANCHES[1 - branches[0]]
         names = ", ".join(value.name for value in node.outputs)
-        line = f"{rewriter.path(node)}: its {gone} gives a rank {why.format(names)}"
+        line = PrunedBranch(rewriter.path(node), gone, f"gives a rank {why.format(names)}")
         report.causes[line] = f"gives a rank {why.format('the If')}"
         note_pruned(rewriter, node, 1 - branches[0], line, report)
         return rewriter.inline(b, node, node.bodies[branches[0]], FOLD)

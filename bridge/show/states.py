@@ -1,11 +1,25 @@
 """The possible results of a check for a branch."""
 
+from enum import StrEnum
+
+
+class Standing(StrEnum):
+    """What is known of a branch, as scripts read it."""
+
+    REACHED = "reached"
+    FORCED = "forced"
+    PRUNED = "pruned"
+    FAILING = "failing"
+    UNKNOWN = "unknown"
+    DIFFERENT = "different"
+
+
 STATES = {
-    "reached": "reached by inputs",
-    "forced": "forced and equal",
-    "pruned": "pruned",
-    "failing": "cannot run",
-    "unknown": "not shown",
-    "different": "DIFFERENT",
+    Standing.REACHED: "reached by inputs",
+    Standing.FORCED: "forced and equal",
+    Standing.PRUNED: "pruned",
+    Standing.FAILING: "cannot run",
+    Standing.UNKNOWN: "not shown",
+    Standing.DIFFERENT: "DIFFERENT",
 }
-"""As scripts and as people read them."""
+"""As people read them."""

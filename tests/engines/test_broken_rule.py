@@ -8,9 +8,9 @@ from typing import Any
 import onnx
 import pytest
 
-from bridge.check import check, suite
-from bridge.check.engines import EngineError
-from bridge.check.engines.sessions import open_session
+from bridge.check import check
+from bridge.check.engines import EngineError, Session
+from bridge.check.engines.sessions import Sessions
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import legalizations, load_all
@@ -37,10 +37,13 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "m.onnx"
 
 
-def refuse_ir(path: Path, *arguments: Any, **options: Any) -> Any:
+def refuse_ir(sessions: Sessions, path: Path, like: Session | None = None) -> Session:
     if path.suffix == ".xml":
         raise EngineError("OpenVINO: does not run it")
-    return open_session(path, *arguments, **options)
+    return _open(sessions, path, like)
+
+
+_open = Sessions.open
 
 
 def test_a_check_runs_the_ir(model: Path, broken: None) -> None:
@@ -53,7 +56,7 @@ def test_a_check_runs_the_ir(model: Path, broken: None) -> None:
 def test_a_check_says_that_the_way_back_shows_nothing(
     model: Path, broken: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(suite, "open_session", refuse_ir)
+    monkeypatch.setattr(Sessions, "open", refuse_ir)
     report = check(model)
     assert not report.different and not report.ok
     assert any("the way back proves nothing by itself" in note for note in report.notes)

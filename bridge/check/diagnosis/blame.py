@@ -33,7 +33,7 @@ from bridge.check.compare import Difference, Results
 from bridge.check.diagnosis.stages import plain_onnx
 from bridge.check.engines import Engine, EngineError, OnnxRuntime, OpenVino, Reference, Session
 from bridge.check.engines.adapters import named_like
-from bridge.check.engines.sessions import current, open_session
+from bridge.check.engines.sessions import Sessions
 from bridge.check.files import read
 from bridge.errors import BridgeError
 from bridge.neutral.graph import size_of_constants
@@ -90,13 +90,14 @@ def blame(
     feeds: Sequence[Results],
     differences: Differences,
     scratch: Path,
+    sessions: Sessions,
 ) -> Blame:
     """Who is at fault that a version differs with the last of these inputs, which run in order.
 
     `made` says whether the check converted the original to it, `label` is what it is called.
     `differences` compares the outputs in which it is wrong, and no others. Files are written into
-    the folder `scratch`."""
-    judge = _Judge(original, version, label, made, feeds, differences, scratch)
+    the folder `scratch`, and opened by `sessions`."""
+    judge = _Judge(original, version, label, made, feeds, differences, scratch, sessions)
     found = [*judge.of_original()] or [*judge.of_version()]
     if len({(one.who, one.engine) for one in found}) > 1:
         texts = ", but ".join(one.text for one in found)
@@ -123,6 +124,7 @@ class _Judge:
     feeds: Sequence[Results]
     differences: Differences
     scratch: Path
+    sessions: Sessions
 
     # The runs that show who is at fault.
 
@@ -226,7 +228,7 @@ class _Judge:
             how = "read by OpenVINO itself" if kind is OpenVino else how
             with suppress(BridgeError):
                 file = self._as_onnx(ran) if as_onnx else ran.path
-                results = self._run(current().engine(kind).load(file))
+                results = self._run(self.sessions.engine(kind).load(file))
                 both = self.original, self.version
                 alike = [one for one in both if self._agrees(one, results)]
                 yield _Reading(kind.name, how, alike[0] if len(alike) == 1 else None)
@@ -260,7 +262,7 @@ class _Judge:
         target = self.scratch / f"{path.stem}.{'-'.join(map(str, options.values()))}.anew{suffix}"
         try:
             bridge.convert(path, target, **options)
-            return self._run(open_session(target))
+            return self._run(self.sessions.open(target))
         except BridgeError:
             return None
 
@@ -279,7 +281,7 @@ class _Judge:
         """What to do if the engine is an old release and a conversion can avoid its faults."""
         if self.original.is_ir or not self.version.is_ir:
             return ""
-        installed = ".".join(current().engine(OpenVino).version.split(".")[:2])
+        installed = ".".join(self.sessions.engine(OpenVino).version.split(".")[:2])
         for release in (installed, OLDEST):
             if self._right_with(self.original.path, openvino=release):
                 return f"convert with --openvino {release}, which is right here"

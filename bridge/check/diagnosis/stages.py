@@ -13,7 +13,7 @@ import onnx
 from bridge.check.compare import Difference, Results, Tolerances, differences
 from bridge.check.diagnosis.walk import first_wrong
 from bridge.check.engines import Session
-from bridge.check.engines.sessions import open_session
+from bridge.check.engines.sessions import Sessions
 from bridge.check.inputs import make_inputs
 from bridge.errors import amount
 from bridge.files.atomic_write import scratch_folder
@@ -60,13 +60,14 @@ class Watcher:
         It is sought by halves: a number that is wrong stays wrong."""
         model = self._stages[0][0]
         taken: Results = make_inputs(model) if feed is None else feed
-        skipped, like = dict[str, None](), list[Session]()
+        skipped, like, sessions = dict[str, None](), list[Session](), Sessions()
 
         def run(model: Model, stage: str = "") -> Results | None:
             """The outputs under the names of the first model; None where it cannot be run."""
             try:
                 onnx.save(plain_onnx(model), folder / "stage.onnx")
-                like.append(open_session(folder / "stage.onnx", like=like[0] if like else None))
+                first = like[0] if like else None
+                like.append(sessions.open(folder / "stage.onnx", first))
                 return None if like[-1].missing else like[-1].run(taken)
             except Exception:  # what stands between two passes need not be a model
                 skipped[stage] = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from multiprocessing.process import BaseProcess
@@ -94,31 +94,22 @@ class RemoteSession(Session):
     def run_each(
         self, feeds: Sequence[Feeds], fresh: bool = False
     ) -> list[RunResults | EngineError]:
-        """See `Session.run_each`. All runs are one call to the process. After one that ended it or
-        never ended, the others are another call."""
+        """See `Session.run_each`. Each run is one call to the process. The model is loaded again if
+        that was lost; if it does not load any more, no further input runs."""
         found: list[RunResults | EngineError] = []
-        while len(found) < len(feeds):
+        for feed in feeds:
             try:
-                self._require()
+                if self._process is not self._engine.worker.process:
+                    self._load()
             except EngineError as error:
                 return found + [error] * (len(feeds) - len(found))
             try:
-                for answer in self._each(feeds[len(found) :], fresh):
-                    is_error = isinstance(answer, EngineError)
-                    found.append(answer if is_error else self._named(answer))
+                values, more = self._run(feed, fresh)
+                named = zip(self.outputs, values, strict=True)
+                found.append({port.name: value for port, value in named} | more)
             except EngineError as error:
                 found.append(error)
         return found
-
-    def _require(self) -> None:
-        """Loads the model again if it is lost."""
-        if self._process is not self._engine.worker.process:
-            self._load()
-
-    def _named(self, answer: tuple[Sequence[Any], RunResults]) -> RunResults:
-        """The outputs by the names that they have here; who opens a file gives some another."""
-        values, more = answer
-        return {port.name: v for port, v in zip(self.outputs, values, strict=True)} | more
 
     def _load(self) -> _Loaded:
         engine = self._engine
@@ -135,33 +126,33 @@ class RemoteSession(Session):
     def __del__(self) -> None:
         self._engine.unused.append(self._key)
 
-    def _each(self, feeds: Sequence[Feeds], fresh: bool) -> Iterator[Any]:
-        """The answer to each input, errors of the engine included. There are no more where a spoilt
-        process ends: the others then run in a new one."""
-        engine, calls = self._engine, list[tuple[Feeds, bool]]()
-        process = engine.worker.process
-        for feed in feeds:
-            whole = not is_empty(feed)
-            again = whole and self._spoilt and not feed.get(CALL)
-            calls.append((feed, fresh or again))
-            self._spoilt = self.keeps and not whole
-        answers = engine.worker.each(
-            _answers, self._key, calls,
-            seconds=lambda number: self._patience() if number % 2 else engine.seconds,
-        )  # fmt: skip
+    def _run(self, feed: Feeds, fresh: bool) -> _Answer:
+        """The answer of the process to an input. It is asked again if a spoilt process ends."""
+        engine, process = self._engine, self._engine.worker.process
+        spoils = is_empty(feed)
+        anew = fresh or (self._spoilt and not spoils and not feed.get(CALL))
+        self._spoilt = self.keeps and spoils
+        began = time.monotonic()
         try:
-            for (feed, _), _ in zip(calls, answers, strict=True):
+            if anew:
+                engine.worker.call(_renew, self._key, seconds=engine.seconds)
                 began = time.monotonic()
-                answer = next(answers)
-                if is_empty(feed) and process is not None:
-                    _spoilt.add(process)
-                self._longest = max(time.monotonic() - began, self._longest or 0.0)
-                yield answer
-        except LostProcessError as error:
-            if isinstance(error, TooLongError) and self._longest is None and self._most:
+            answer: _Answer = engine.worker.call(_run, self._key, feed, seconds=self._patience())
+            return answer
+        except TooLongError as error:
+            if self._longest is None and self._most:
                 self._most = min(self._most, PATIENCE)  # Others may take as long again.
-            if isinstance(error, TooLongError) or process not in _spoilt:
+            raise engine.lost(error) from error
+        except LostProcessError as error:
+            if process not in _spoilt:
                 raise engine.lost(error) from error
+            self._load()
+            return self._run(feed, fresh)
+        finally:
+            if spoils and process is not None:
+                _spoilt.add(process)
+            if engine.worker.process is process:
+                self._longest = max(time.monotonic() - began, self._longest or 0.0)
 
     def _patience(self) -> float | None:
         if self._most is None or self._longest is None:
@@ -190,6 +181,9 @@ _unused: WeakKeyDictionary[Worker, list[int]] = WeakKeyDictionary()
 _spoilt: WeakSet[BaseProcess] = WeakSet()
 """Processes with a run without elements: kernels of either engine may have written where they must
 not, which may end the process long after, in a run of the other engine."""
+
+_Answer = tuple[Sequence[Any], RunResults]
+"""The outputs by their places, and results that are none."""
 
 _Loaded = tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...], Mapping[str, str], bool]
 """Inputs, outputs and metadata of a session, and whether it keeps something."""
@@ -224,22 +218,14 @@ def _load(key: int, made: _Made, source: Loadable, unused: Sequence[int]) -> _Lo
     return session.inputs, session.outputs, dict(session.metadata), session.keeps
 
 
-def _answers(key: int, calls: Sequence[tuple[Feeds, bool]]) -> Iterator[Any]:
-    """For each input None when the session is ready, and then the answer. A session may have to be
-    renewed before."""
+def _renew(key: int) -> None:
+    _sessions[key].renew()
+
+
+def _run(key: int, feed: Feeds) -> _Answer:
+    """The results of a run. A model may list one output twice."""
     session = _sessions[key]
-    for feed, anew in calls:
-        if anew:
-            session.renew()
-        yield None
-        try:
-            yield _by_position(session, session.run(feed))
-        except EngineError as error:
-            yield error
-
-
-def _by_position(session: Session, results: RunResults) -> tuple[list[Any], RunResults]:
-    """One result for each output, and what is none; a model may list one output twice."""
+    results = session.run(feed)
     names = [port.name for port in session.outputs]
     more = {name: value for name, value in results.items() if name not in names}
     return [results[name] for name in names], more

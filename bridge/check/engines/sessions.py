@@ -3,7 +3,6 @@
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -132,29 +131,6 @@ def _with_flags(session: Session) -> Session:
     """The session, which takes the inputs that said whether there are states."""
     calls = FIRST_CALLS.read(session.metadata)
     return with_flags(session, calls) if calls else session
-
-
-_current = ContextVar[Sessions]("sessions", default=Sessions())  # noqa: B039
-
-
-def current() -> Sessions:
-    """The owner of the sessions that are opened here."""
-    return _current.get()
-
-
-@contextmanager
-def owning(sessions: Sessions) -> Iterator[Sessions]:
-    """What is opened meanwhile is of this owner."""
-    token = _current.set(sessions)
-    try:
-        yield sessions
-    finally:
-        _current.reset(token)
-
-
-def open_session(path: Path, like: Session | None = None) -> Session:
-    """See `Sessions.open`."""
-    return current().open(path, like)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 
 import bridge
 from bridge.check.engines import Session
-from bridge.check.engines.sessions import open_session
+from bridge.check.engines.sessions import Sessions
 from bridge.check.inputs.goals import compared, distance
 from bridge.check.surgery.sites import Site, Way, ways
 from bridge.neutral.builder import Builder
@@ -124,7 +124,7 @@ def _number(value: Value | None) -> int | None:
     return known[0] if known is not None and len(known) == 1 else None
 
 
-def probes_of(model: Model, scratch: Path) -> Probes:
+def probes_of(model: Model, scratch: Path, sessions: Sessions) -> Probes:
     """Cuts probes out of a model, as long as they stay small."""
     found = ways(model)
     left = _PROBED
@@ -140,7 +140,7 @@ def probes_of(model: Model, scratch: Path) -> Probes:
         def opened() -> Session:
             path = scratch / f"probe-{site.index}.onnx"
             bridge.save(cut.model, path)
-            return open_session(path)
+            return sessions.open(path)
 
         return cut, opened
 

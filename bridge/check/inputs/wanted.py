@@ -21,13 +21,14 @@ class Inputs:
     """The inputs of a check.
 
     `reached` has the number of each branch's first case. `unreachable` says why no input takes a
-    branch, if the reason is known. `refused` counts the engine's messages for inputs that the model
-    refused. `failures` say which of the user's inputs the model refused, and why. `row` has the
-    numbers of the cases that are calls in a row, `no_row` says why there are none. `tried` is the
-    number of inputs that were tried. `cut_short` is set if the search was too long, `endless` if
-    a run took too long and was stopped. `most_iterations` has the most that each Loop ran, by its
-    site; `largest_size` is the largest size of an open dimension. Of the `situations` those that
-    were `met` have the number of their first case.
+    branch, if the reason is known: in the `failing` ones the model itself fails. `refused` counts
+    the engine's messages for inputs that the model refused. `failures` say which of the user's
+    inputs the model refused, and why. `row` has the numbers of the cases that are calls in a row,
+    `no_row` says why there are none. `tried` is the number of inputs that were tried. `cut_short`
+    is set if the search was too long, `endless` if a run took too long and was stopped.
+    `most_iterations` has the most that each Loop ran, by its site; `largest_size` is the largest
+    size of an open dimension. Of the `situations` those that were `met` have the number of their
+    first case.
     """
 
     cases: tuple[Case, ...] = ()
@@ -44,6 +45,7 @@ class Inputs:
     largest_size: int = 0
     situations: Sequence[Situation] = ()
     met: Mapping[int, int] = field(default_factory=dict)
+    failing: frozenset[Branch] = frozenset()
 
     @property
     def unmet(self) -> list[Situation]:

@@ -15,6 +15,7 @@ from bridge.passes.sequences.branch_shapes import Exit
 from bridge.passes.sequences.form import Fails, Form
 from bridge.passes.sequences.join import common
 from bridge.passes.sequences.tensors import Open, TensorForm
+from bridge.report import PrunedBranch
 
 if TYPE_CHECKING:
     from bridge.passes.sequences.lower import Lowering
@@ -76,7 +77,8 @@ def lower_if(lowering: Lowering, node: Node) -> None:
         lowering.inner = branch.inner
         raise why
     for branch, why in failed:
-        lowering.pruned.append(f"{lowering.where} / {node!r}: its {branch.role} fails, {why}")
+        where = f"{lowering.where} / {node!r}"
+        lowering.pruned.append(PrunedBranch(where, branch.role, f"fails, {why}"))
     for branch in branches:
         lowering.pruned += branch.inner.pruned
     if len(branches) == 1:
