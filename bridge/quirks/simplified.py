@@ -13,11 +13,7 @@ from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
-<<<<<<< HEAD
-from bridge.quirks.quirk import BOTH, MOVES, REDUCTIONS, Place, barrier, quirk
-=======
-from bridge.quirks.quirk import BOTH, MOVES, RECURRENT, REDUCTIONS, RESHAPES, Place, barrier, quirk
->>>>>>> main
+from bridge.quirks.quirk import BOTH, MOVES, RECURRENT, REDUCTIONS, Place, barrier, quirk
 
 
 class OfShape(May):
@@ -104,21 +100,12 @@ def of_vector(b: Builder, found: Found, uses: Uses) -> Value:
     cost="a maximum of the view, or of its operand, with itself",
 )
 def rearranged_views(node: Node, place: Place) -> list[bool]:
-<<<<<<< HEAD
     """At a view of a reduction without `keep_dims` that has the rank of the reduction and another
     shape. At a reduction of a view that has an axis of size 1 at a new place, and keeps this axis.
     At a GatherElements of a Slice. At a Gather from an Unsqueeze with several open sizes, but for a
-    scalar index.
-=======
-    """At a view of a reduction without `keep_dims`, if it has the rank of the reduction, and all
-    its axes but one are copied, or have size 1 and the number of a reduced axis. At such a
-    reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction behind
-    new axes of size 1, if it keeps an axis before them, or counts from the end. At a GatherElements
-    of a Slice that begins at 0 with step 1. At a Gather along a new axis of a tensor with several
-    open sizes, but for a scalar index. At a Gather of known places in a vector that a Concat makes
-    of one output of several. At a Transpose of the states of one of several recurrent layers of a
-    tensor, with an axis for their one direction.
->>>>>>> main
+    scalar index. At a Gather of known places in a vector that a Concat makes of one output of
+    several. At a Transpose of the states of one of several recurrent layers of a tensor, with an
+    axis for their one direction.
     """
     data, output = node.operand(0), node.outputs[0]
     if None in (data.rank, output.rank):
@@ -126,36 +113,14 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
     if node.op == "GatherElements":
         wrong = producer_of(data, "Slice") is not None
     elif node.op == "Gather":
-<<<<<<< HEAD
         is_open = sum(not isinstance(dim, int) for dim in data.dims) > 1
-        wrong = is_open and node.operand(1).rank != 0 and producer_of(data, "Unsqueeze") is not None
-=======
-        wrong = _is_gathered(node) or _is_of_part(node)
->>>>>>> main
+        is_new = is_open and producer_of(data, "Unsqueeze") is not None
+        wrong = (is_new and node.operand(1).rank != 0) or _is_of_part(node)
     elif node.op in MOVES:
         wrong = _is_dropped(node, place) or _is_of_steps(node, place)
     else:
         wrong = _is_moved(node, place)
     return [wrong, *[False] * (len(node.inputs) - 1)]
-
-
-<<<<<<< HEAD
-=======
-def _is_cut_from_start(node: Node) -> bool:
-    cut = producer_of(node.operand(0), "Slice")
-    starts, steps = (known_of(cut.input(i)).ints if cut else None for i in (1, 4))
-    return set(starts or (-1,)) == {0} and set(steps or (-1,)) == {1}
-
-
-def _is_gathered(node: Node) -> bool:
-    """Whether OpenVINO removes an Unsqueeze of open sizes with what gathers along its axis."""
-    data = node.operand(0)
-    view = producer_of(data, "Unsqueeze")
-    if not view or node.operand(1).rank == 0:
-        return False
-    new, along = (known_axes(v, data.rank or 0) for v in (view.input(1), node.input(2)))
-    is_open = sum(not isinstance(dim, int) for dim in data.dims) > 1
-    return is_open and not {*(new or ())}.isdisjoint(along or ())
 
 
 def _is_of_part(node: Node) -> bool:
@@ -177,7 +142,6 @@ def _is_of_steps(node: Node, place: Place) -> bool:
     return sum(reader.op in RECURRENT for reader in readers) > 1
 
 
->>>>>>> main
 def _is_dropped(node: Node, place: Place) -> bool:
     """Whether OpenVINO may take a view of a reduction for one that only keeps the reduced axes."""
     reduced, output = node.operand(0), node.outputs[0]
