@@ -19,27 +19,24 @@ import numpy as np
 
 from bridge.check.branches import BranchResults
 from bridge.check.compare import Results
-from bridge.check.defaults import with_defaults
 from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.diagnose import Diagnosis, diagnose, reduced_failure
 from bridge.check.engines import EngineError, Session
 from bridge.check.engines.sessions import BY_THREADS, Sessions
-from bridge.check.files import models_kept, read
+from bridge.check.files import as_file, models_kept, name_of, read
 from bridge.check.force import force_missing
 from bridge.check.inputs.own import save_feeds
-from bridge.check.lines import shortened
-from bridge.check.memory import as_file, name_of
 from bridge.check.noise import Noise
 from bridge.check.noisy import make_noisy
 from bridge.check.report import CheckReport, Version
 from bridge.check.request import Request
-from bridge.check.runs import Runs, require_related, run_all, with_smaller
+from bridge.check.runs import Runs, require_related, run_all, with_defaults, with_smaller
 from bridge.check.seek import Sought, any_input, breaks_ranks, seek
 from bridge.check.suite import Suite, build
 from bridge.check.surgery.surgery import Surgery
 from bridge.check.surgery.watching import RAN
 from bridge.check.verdict import Verdict, conclude
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, shortened
 from bridge.files.atomic_write import scratch_folder
 from bridge.library.api import Source
 from bridge.limits import usually

@@ -13,13 +13,11 @@ from bridge.check.device import DeviceCheck, for_device, is_elsewhere
 from bridge.check.engines import LacksOperatorError, OpenVino, Session
 from bridge.check.engines.remote import start
 from bridge.check.engines.sessions import Sessions
-from bridge.check.files import FileFacts, facts, read
-from bridge.check.lines import shortened
-from bridge.check.memory import name_of
+from bridge.check.files import FileFacts, facts, name_of, read
 from bridge.check.prepare import Files, prepared
 from bridge.check.request import Request
 from bridge.check.specialized import Fixed
-from bridge.errors import BridgeError, UsageError
+from bridge.errors import BridgeError, UsageError, shortened
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.options import ConvertOptions, release_number

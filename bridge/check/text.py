@@ -8,12 +8,11 @@ import numpy as np
 
 from bridge.check.compare import is_real
 from bridge.check.diagnosis.neighbours import CONSTANT
-from bridge.check.lines import shortened
 from bridge.check.report import CheckReport
 from bridge.check.suite import CONVERSION
 from bridge.check.surgery.sites import Branch, branch_role
-from bridge.check.verdict import DIFFERENT, NOISE, RANDOM, UNSHOWN, Comparison, share_of_range
-from bridge.errors import amount
+from bridge.check.verdict import DIFFERENT, NOISE, RANDOM, UNSHOWN, Comparison
+from bridge.errors import amount, shortened
 from bridge.show.states import STATES, Standing
 
 _SHOWN = 3  # kinds of refused inputs
@@ -95,7 +94,7 @@ def _percent(one: Comparison) -> str:
     if not found.range:
         return f"off by {found.absolute:.2g} where all of it is 0"
     few = f" at {found.wrong} of {found.size} elements" if 2 * found.wrong < found.size else ""
-    return f"{100 * share_of_range(found):.2g} % of its range{few}"
+    return f"{100 * found.of_range:.2g} % of its range{few}"
 
 
 def _explained(report: CheckReport) -> list[str]:
