@@ -80,7 +80,10 @@ def _not_shown(report: CheckReport) -> str:
         every = [index for index, _ in branches.all if branches.sites[index].loop == loops]
         some = [index for index, _ in unknown if branches.sites[index].loop == loops]
         counts += [f"{len(some)} of {len(every)} {what}"] if some else []
-    return f", but {' and '.join(counts)} not shown" if counts else ""
+    said = [f"{' and '.join(counts)} not shown"] if counts else []
+    if report.ok and report.wide:
+        said.append(f"not for integers beyond 32 bits ({', '.join(report.wide)})")
+    return f", but {' and '.join(said)}" if said else ""
 
 
 def _percent(one: Comparison) -> str:

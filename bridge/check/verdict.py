@@ -79,7 +79,7 @@ class Verdict:
         """With how many inputs an output was compared, of the version with the fewest."""
         found: dict[str, set[int]] = {}
         for one in self.comparisons:
-            if one.output == output:
+            if one.output == output and one.state != UNSHOWN:
                 found.setdefault(one.label, set()).add(one.case)
         return min(map(len, found.values()), default=0)
 
