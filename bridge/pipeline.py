@@ -36,9 +36,9 @@ from bridge.passes.context import Context
 from bridge.passes.ranks import has_open_rank
 from bridge.passes.sequences import has_parts, selects_parts
 from bridge.targets import (
-    computes_in_32_bits,
     counts_states,
     has_limits,
+    is_for_cpu,
     is_for_device,
     unrolls,
     works_round,
@@ -112,9 +112,7 @@ STAGES_TO_IR: Stages = {
         "passes.trip_counts.end_at_once",
         "passes.fold.fold",
         given(has_operator("Gather", "GatherElements"), "passes.out_of_range.tell_out_of_range"),
-        given(
-            both(between_formats, computes_in_32_bits), "targets.wide_integers.note_wide_integers"
-        ),
+        given(is_for_cpu, "targets.wide_integers.note_wide_integers"),
         "passes.maps.lower_maps",
         "passes.ranks.settle_ranks",
         given(has_parts, "passes.sequences.model.lower_sequences"),
@@ -130,6 +128,7 @@ STAGES_TO_IR: Stages = {
         given(selects, "passes.select.ifs.select_branches"),
         given(counts_states, "targets.loop_forms.count_loops"),
         given(has_operator("QuantizeLinear"), "passes.quantized_pairs.join_pairs"),
+        "passes.believed.believe_ranks",
         "passes.gates.use_h_sigmoid",
     ),
     "legalize": (
@@ -157,6 +156,7 @@ STAGES_TO_IR: Stages = {
             "targets.branch_inputs.arrange_branches",
         ),
         given(unrolls, "targets.empty_inputs.open_empty_inputs"),
+        given(is_for_cpu, "targets.empty_inputs.refuse_empty_inputs"),
         given(
             option("compress_to_fp16"),
             "passes.compress.compress",

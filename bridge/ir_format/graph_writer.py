@@ -17,7 +17,7 @@ from bridge.neutral.builder import Target
 from bridge.neutral.extras import Provenance
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import TensorType, Type
+from bridge.neutral.types import Interval, Shape, TensorType, Type
 from bridge.operators.ir_texts import format_shape
 from bridge.operators.spelling import choose, spell
 from bridge.vocabulary import ir_opset
@@ -165,7 +165,7 @@ class GraphWriter:
         if element is None or (element == "dynamic" and not self.file.dynamic_types):
             self.refuse(None, f"OpenVINO has no type for {type}", value)
             return id
-        data = {"shape": format_shape(value.shape), "element_type": element}
+        data = {"shape": format_shape(_bounded(value)), "element_type": element}
         extras = extras or {}
         name = self._names.take(extras.get("name") or value.name, f"Parameter_{id}")
         self.layer(id, name, "Parameter", "opset1", data, [], [value], extras)
@@ -370,3 +370,15 @@ class GraphWriter:
 def _kind(type: str, version: str) -> str:
     """The attributes of a layer that say which operator it is."""
     return f"type={attribute(type)} version={attribute(version)}"
+
+
+def _bounded(value: Value) -> Shape:
+    """The shape of an input, with the declared bounds of sizes that have symbols."""
+    declared = value.declared.shape if isinstance(value.declared, TensorType) else None
+    if value.shape is None or declared is None or len(declared) != len(value.shape):
+        return value.shape
+    pairs = zip(value.shape, declared, strict=True)
+    return tuple(
+        bound if isinstance(dim, str) and isinstance(bound, Interval) else dim
+        for dim, bound in pairs
+    )

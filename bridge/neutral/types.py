@@ -231,13 +231,16 @@ def meet_shape(a: Shape, b: Shape) -> Shape:
 
 
 def with_symbols(kind: Type, symbols: Sequence[str | None]) -> Type:
-    """The type, with a symbol for each dimension that is open and has one. If `symbols` have
-    another rank, the type stays as it is."""
+    """The type, with a symbol for each dimension that is open, perhaps from 1 on, and has one. If
+    `symbols` have another rank, the type stays as it is."""
     if not isinstance(kind, TensorType) or kind.shape is None or kind.rank != len(symbols):
         return kind
     dims = zip(kind.shape, symbols, strict=True)
     return TensorType(
-        kind.element, tuple(symbol if symbol and dim == ANY else dim for dim, symbol in dims)
+        kind.element,
+        tuple(
+            symbol if symbol and dim in (ANY, Interval(1, None)) else dim for dim, symbol in dims
+        ),
     )
 
 

@@ -453,6 +453,25 @@ def constant_of_higher_rank(b: Builder, node: Node, place: Place) -> Result:
     return None
 
 
+@barrier(
+    "Mul",
+    hides="memory",
+    symptom="Integers in the form of HSwish are computed as such, in floats, and rounded: 1 times "
+    "4 is 6.",
+    cost="a maximum of the limited number with itself",
+)
+def activation_of_integers(node: Node, place: Place) -> list[bool]:
+    """At a product of an integer and a limited sum of it."""
+    x, y = node.operands
+    if x.element is None or not x.element.is_integer:
+        return []
+    sums = [producer_of(v.behind(*BOUNDS), "Add") for v in (x, y)]
+    return [
+        made is not None and other in made.operands and not is_hidden(v, "memory")
+        for made, other, v in zip(sums, (y, x), (x, y), strict=True)
+    ]
+
+
 # The plugin takes the layout of the first operand for the result, and it has too few axes.
 @quirk(
     *ELEMENTWISE,

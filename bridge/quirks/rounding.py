@@ -274,20 +274,28 @@ NEAREST = op("Where", op("Less", op("Abs", X), SPLIT), PRODUCT - (PRODUCT - X), 
 # NaN is not below the limit. Numbers from 2**110 on are still cut off.
 @quirk(
     "Cast",
-    symptom="A Convert from f32 to bf16 cuts digits off, instead of rounding, where sizes are open "
-    "and in all bodies.",
+    symptom="A Convert from f32 to bf16 cuts digits off, instead of rounding, where sizes are "
+    "open, in all bodies and of constants. One from f64 always does.",
     cost="seven elementwise operators, which OpenVINO joins to one",
 )
 def rounded_bf16(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast of a computed f32 to bf16 of open shape, or in a body.
+    """At a Cast of f64 to bf16, and of f32 of open shape, in a body, or of what OpenVINO folds. A
+    constant is rounded at once.
 
     The number that is converted is the nearest one of bf16, so that there is nothing to cut off.
     """
     x = node.operand(0)
-    if node.attributes["to"] is not BF16 or x.element is not F32 or _unsplit(x) is not None:
+    if node.attributes["to"] is not BF16 or x.element not in (F32, F64) or _unsplit(x) is not None:
         return None
-    if x.constant is not None or (place.holder is None and is_static(x.shape)):
+    if x.constant is not None:
+        numbers = x.constant.array()
+        rounded = numbers.astype(BF16.dtype).astype(numbers.dtype)
+        same = np.array_equal(rounded, numbers, equal_nan=True)
+        return None if same else b.op("Cast", b.constant(rounded), **node.attributes)
+    is_rounded = place.holder is None and is_static(x.shape) and x.element is F32
+    if is_rounded and when_known(x, place) is not KnownAt.FOLDED:
         return None
+    x = b.cast(x, F32)
     product = x * b.like(SPLITS, x)
     nearest = product - (product - x)
     split = b.where(b.op("Abs", x) < b.like(SPLIT, x), nearest, x)

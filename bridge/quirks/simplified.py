@@ -14,7 +14,7 @@ from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
-from bridge.quirks.quirk import BOTH, MOVES, REDUCTIONS, RESHAPES, Place, barrier, quirk
+from bridge.quirks.quirk import BOTH, MOVES, RECURRENT, REDUCTIONS, RESHAPES, Place, barrier, quirk
 
 
 class OfShape(May):
@@ -95,7 +95,9 @@ def of_vector(b: Builder, found: Found, uses: Uses) -> Value:
     "is reshaped to [2, 1] stays as it is. A reduction with `keep_dims` of an unsqueezed tensor "
     "has its axes at other places. A Slice from the first element in front of a GatherElements is "
     "dropped, so negative indices count from another end. A Gather of rows along a new axis of "
-    "open sizes gives one row.",
+    "open sizes gives one row. A Gather from a vector that joins parts of a Split reads the first "
+    "part. Of a forward and a reverse recurrent layer of one tensor, one gets wrong steps if both "
+    "keep the axis of directions.",
     cost="a maximum of the view, or of its operand, with itself",
 )
 def rearranged_views(node: Node, place: Place) -> list[bool]:
@@ -104,16 +106,18 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
     reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction behind
     new axes of size 1, if it keeps an axis before them, or counts from the end. At a GatherElements
     of a Slice that begins at 0 with step 1. At a Gather along a new axis of a tensor with several
-    open sizes, but for a scalar index.
+    open sizes, but for a scalar index. At a Gather of known places in a vector that a Concat makes
+    of one output of several. At a Transpose of the states of one of several recurrent layers of a
+    tensor, with an axis for their one direction.
     """
     if None in (node.operand(0).rank, node.outputs[0].rank):
         return []
     if node.op == "GatherElements":
         wrong = _is_cut_from_start(node)
     elif node.op == "Gather":
-        wrong = _is_gathered(node)
+        wrong = _is_gathered(node) or _is_of_part(node)
     elif node.op in MOVES:
-        wrong = _is_dropped(node, place)
+        wrong = _is_dropped(node, place) or _is_of_steps(node, place)
     else:
         wrong = _is_moved(node, place)
     return [wrong, *[False] * (len(node.inputs) - 1)]
@@ -134,6 +138,25 @@ def _is_gathered(node: Node) -> bool:
     new, along = (known_axes(v, data.rank or 0) for v in (view.input(1), node.input(2)))
     is_open = sum(not isinstance(dim, int) for dim in data.dims) > 1
     return is_open and not {*(new or ())}.isdisjoint(along or ())
+
+
+def _is_of_part(node: Node) -> bool:
+    """Whether OpenVINO takes the first output of the node that makes a part of a vector."""
+    joined = producer_of(node.operand(0), "Concat")
+    makers = [value.producer for value in joined.operands] if joined else []
+    is_known = node.operand(0).rank == 1 and known_of(node.input(1)).ints is not None
+    return is_known and any(made is not None and len(made.outputs) > 1 for made in makers)
+
+
+def _is_of_steps(node: Node, place: Place) -> bool:
+    """Whether OpenVINO joins a Transpose with one of several recurrent layers of a tensor."""
+    states = node.operand(0)
+    layer = producer_of(states, *RECURRENT) if node.op == "Transpose" else None
+    if layer is None or states.rank != 4 or states.dims[1] != 1:
+        return False
+    readers = [*place.users(layer.operand(0).behind("Transpose"))]
+    readers += [user for view in readers for user in place.users(view.outputs[0])]
+    return sum(reader.op in RECURRENT for reader in readers) > 1
 
 
 def _is_dropped(node: Node, place: Place) -> bool:

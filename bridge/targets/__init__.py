@@ -155,9 +155,9 @@ def counts_states(model: Model, context: Context) -> bool:
     return device_of(context.options).unrolls == "all"
 
 
-def computes_in_32_bits(model: Model, context: Context) -> bool:
-    """If the plugin computes integers of 64 bits in 32."""
-    return device_of(context.options).name == "CPU"
+def is_for_cpu(model: Model, context: Context) -> bool:
+    """If a model from the other format is for OpenVINO's CPU plugin."""
+    return device_of(context.options).name == "CPU" and between_formats(model, context)
 
 
 has_limits = either(between_formats, is_for_device)

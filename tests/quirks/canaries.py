@@ -462,6 +462,24 @@ CANARIES: dict[str, Canary] = {
         r = Reshape (x, s) y = ReduceL2 <keepdims = 0> (r, axis) }""",
         {"x": _f32(2, 4, 1, 3)},
     ),
+    "activation_of_integers": Canary(
+        "(int32[n] x) => (int32[n] y) <int32 a = {3}, int32 b = {0}, int32 c = {6}> "
+        "{ s = Add (x, a) r = Max (s, b) l = Min (r, c) y = Mul (x, l) }",
+        {"x": np.array([1, 2, 5, -3, 7], np.int32)},
+    ),
+    "rearranged_views,part_of_vector": Canary(
+        "(float[2] x) => (float y) <float[1] one = {1}, int64 i = {1}> "
+        "{ a, b = Split <num_outputs = 2> (x) c = Concat <axis = 0> (one, b) y = Gather (c, i) }",
+        {"x": _f32(2)},
+    ),
+    "rearranged_views,directions": Canary(
+        "(float[t,b,1] x) => (float[t,1,b,2] y, float[t,1,b,2] z) "
+        "<float[1,2,1] w = {0.5, -1}, float[1,2,1] v = {1, 0.3}, "
+        "float[1,2,2] r = {0.1, 0.7, -0.4, 0.2}, float[1,2,2] s = {0.3, -0.2, 0.9, 0.5}> "
+        "{ y = RNN <hidden_size = 2> (x, w, r) "
+        'z = RNN <hidden_size = 2, direction = "reverse"> (x, v, s) }',
+        {"x": _f32(3, 2, 1) / 9},
+    ),
     "rearranged_views,rows_of_a_new_axis": Canary(
         """(float[n, m] x) => (float[n, 2, m] y) <int64[1] axis = {1}, int64[2] rows = {0, 0}> {
         u = Unsqueeze (x, axis) y = Gather <axis = 1> (u, rows) }""",
@@ -621,6 +639,15 @@ CANARIES: dict[str, Canary] = {
           else_branch = b () => (bfloat16[4] q) { n = Neg (x) q = Cast <to = 16> (n) }>
         more = Cast <to = 1> (few) y = Sub (more, x) }""",
         {"x": np.array([0.47, 0.469, 0.4707, 1.00392], np.float32), "c": np.array(True)},
+    ),
+    "rounded_bf16, of constants": Canary(
+        "() => (float[4] y) <float[4] x = {1.1, -1.1, 1.3, 2.7}> "
+        "{ few = Cast <to = 16> (x) y = Cast <to = 1> (few) }",
+        {},
+    ),
+    "rounded_bf16, of f64": Canary(
+        "(double[4] x) => (float[4] y) { few = Cast <to = 16> (x) y = Cast <to = 1> (few) }",
+        {"x": np.array([1.1, -1.1, 1.3, 2.7])},
     ),
     "saturating_conversion": Canary(
         "(float[n] x) => (uint8[n] y) { y = Cast <to = 2> (x) }",
