@@ -13,7 +13,7 @@ from bridge.check.inputs.recipe import Case
 from bridge.check.inputs.wanted import Inputs
 from bridge.check.lines import shortened
 from bridge.check.request import Request
-from bridge.check.seek import Sought
+from bridge.check.seek import Sought, breaks_ranks
 from bridge.check.suite import Suite, Variant
 from bridge.check.surgery.watching import all_taken
 from bridge.errors import UsageError
@@ -66,9 +66,15 @@ def run_all(
     tolerances: Tolerances,
     tell: Callable[[str], None],
 ) -> Runs:
-    """Runs all versions with all inputs. Inputs without elements come last: they may spoil what a
-    kernel keeps. A version that does not end once is not run again."""
-    order = sorted(range(len(inputs.cases)), key=lambda place: inputs.cases[place].is_empty)
+    """Runs all versions with all inputs. Inputs without elements, and with outputs of other ranks
+    than declared, come last: they may spoil what a kernel keeps. A version that does not end once
+    is not run again."""
+    original = suite.original.session
+    odd = [
+        case.is_empty or breaks_ranks(original, outputs)
+        for case, outputs in zip(inputs.cases, expected, strict=True)
+    ]
+    order = sorted(range(len(inputs.cases)), key=odd.__getitem__)
     alone = _alone(inputs, order)
     runs: list[Run] = []
     for variant in suite.others:

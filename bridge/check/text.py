@@ -12,6 +12,7 @@ from bridge.check.lines import shortened
 from bridge.check.report import CheckReport
 from bridge.check.suite import CONVERSION
 from bridge.check.surgery.sites import Branch, branch_role
+from bridge.check.surgery.situations import CONDITION
 from bridge.check.verdict import DIFFERENT, NOISE, RANDOM, UNSHOWN, Comparison, share_of_range
 from bridge.errors import amount
 from bridge.show.states import STATES, Standing
@@ -81,6 +82,9 @@ def _not_shown(report: CheckReport) -> str:
         every = [index for index, _ in branches.all if branches.sites[index].loop == loops]
         some = [index for index, _ in unknown if branches.sites[index].loop == loops]
         counts += [f"{len(some)} of {len(every)} {what}"] if some else []
+    sides = [one for one in report.inputs.situations if one.kind == CONDITION]
+    if report.compared and not report.different and (left := {*sides} & {*report.inputs.unmet}):
+        counts.append(f"{len(left)} of {len(sides)} sides of conditions")
     return f", but {' and '.join(counts)} not shown" if counts else ""
 
 
@@ -124,6 +128,7 @@ def _named(name: str) -> str:
 
 
 _KINDS = {
+    CONDITION: ("side of a condition", "sides of conditions"),
     "sides": ("side of a comparison", "sides of comparisons"),
     "close": ("number close to a bound", "numbers close to bounds"),
     "equal": ("equal number", ""), "ranges": ("large number", ""), "windows": ("last window", ""),

@@ -120,18 +120,18 @@ def conclude(
     shows is not shown."""
     comparisons: list[Comparison] = []
     failed: list[Run] = []
-    lost: dict[str, str] = {}
+    lost: dict[str, set[int]] = {}
     apart = apart or {}
     for run in runs.runs:
         if isinstance(run.outcome, EngineError):
             if run.case in apart:
-                lost.setdefault(run.label, f"{run.label} fails with {apart[run.case]}")
+                lost.setdefault(f"{run.label} fails with {apart[run.case]}", set()).add(run.case)
             else:
                 failed.append(run)
             continue
         found = _compared(run, runs, tolerances)
         if run.case in apart and not all(one.ok for one in found):
-            lost[run.label] = f"{run.label} differs with {apart[run.case]}"
+            lost.setdefault(f"{run.label} differs with {apart[run.case]}", set()).add(run.case)
         else:
             comparisons += found
     comparisons = _excused(comparisons, runs, tolerances, explains)
@@ -152,7 +152,9 @@ def conclude(
             if (one.output, one.label) == (name, noisy[name].label)
         )
     ]
-    told = [*_not_shown(runs, comparisons), *_of_noise(comparisons, dark), *lost.values()]
+    of = len({run.case for run in runs.runs})
+    odd = [f"{said} ({len(cases)} of {of} inputs)" for said, cases in lost.items()]
+    told = [*_not_shown(runs, comparisons), *_of_noise(comparisons, dark), *odd]
     return Verdict(comparisons, failed, told, dark)
 
 
