@@ -128,6 +128,7 @@ STAGES_TO_IR: Stages = {
         given(selects, "passes.select.ifs.select_branches"),
         given(counts_states, "targets.loop_forms.count_loops"),
         given(has_operator("QuantizeLinear"), "passes.quantized_pairs.join_pairs"),
+        "passes.believed.believe_ranks",
         "passes.gates.use_h_sigmoid",
     ),
     "legalize": (

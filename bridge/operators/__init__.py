@@ -13,7 +13,7 @@ operators are methods of `Builder`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Result as Result
 from bridge.neutral.types import UNKNOWN, Type
 from bridge.operators import standard
+from bridge.operators.reading import applied
 from bridge.operators.schemas import NEWEST as NEWEST
 from bridge.vocabulary import families, families_of_type, family_of, operator
 
@@ -168,6 +169,8 @@ def infer_by_rule(node: Node) -> Sequence[Type]:
     rule = legalization(target.format, node.op)
     if rule is None:
         return []
+    if target.format == "ir":
+        rule = partial(applied, rule)
     try:
         # The nodes that the rule makes are not used.
         with limited(budget().limits), Builder([], node.name, target) as b:

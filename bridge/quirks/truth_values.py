@@ -1,4 +1,4 @@
-"""Element types."""
+"""Conversions to truth values."""
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
