@@ -53,8 +53,6 @@ class EngineFault(TypedDict, total=False):
 
     A fault is silent: numbers are wrong, without an error. One that is an error has a quirk only if
     it shows in a published model, `model`: a test of the ONNX standard, or an exporter's.
-
-    The quirk runs after those in `after`, which make what it looks for.
     """
 
     symptom: Required[str]
@@ -64,7 +62,6 @@ class EngineFault(TypedDict, total=False):
     until: str
     issue: str
     model: str
-    after: tuple[str, ...]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -90,7 +87,6 @@ class Quirk:
     until: str = ""
     issue: str = ""
     model: str = ""
-    after: tuple[str, ...] = ()
     hides: str = ""
     at: tuple[str, ...] = ()
     recorded: frozenset[str] = frozenset()
@@ -104,12 +100,6 @@ class Quirk:
     def name(self) -> str:
         """The name of the quirk."""
         return self.declared.__name__
-
-    @property
-    def place(self) -> tuple[str, int]:
-        """The module of the quirk in this package, and its line there."""
-        code = self.declared.__code__
-        return self.declared.__module__.removeprefix(ROOT), code.co_firstlineno
 
     @property
     def file(self) -> str:
