@@ -145,3 +145,11 @@ LIBERAL = {
 def test_what_openvino_runs_is_converted(name: str, tmp_path: Path) -> None:
     model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 21]> g {LIBERAL[name]}')
     bridge.convert(model, tmp_path / "m.xml", outputs=["y"])
+
+
+@pytest.mark.parametrize("op", ["ReduceLogSum", "ReduceLogSumExp"])
+def test_an_earlier_operator_set_may_allow_more(op: str, tmp_path: Path) -> None:
+    """Operator set 28 no longer allows integers."""
+    text = f"""<ir_version: 8, opset_import: ["" : 18]>
+        g (int64[2, 3] x) => (int64[2, 1] y) <int64[1] axes = {{1}}> {{ y = {op} (x, axes) }}"""
+    bridge.convert(onnx.parser.parse_model(text), tmp_path / "a.xml")
