@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
+from bridge.neutral.builder import stored_short
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Yield
 from bridge.neutral.tensor import are_equal
@@ -66,6 +67,9 @@ class Match:
             return [] if self.bound[pattern] is there else None
         if pattern.constant is not None:
             return [] if are_equal(pattern.constant, there.constant) else None
+        if there.constant is not None and (short := stored_short(pattern)) is not None:
+            # A file stores this constant in few bits.
+            return [] if are_equal(short, getattr(there.constant.source, "tensor", None)) else None
         if pattern in self._holes:
             self.bound[pattern] = there
             return []
