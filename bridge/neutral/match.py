@@ -6,6 +6,7 @@ from itertools import zip_longest
 
 from bridge.neutral.builder import stored_short
 from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Yield
 from bridge.neutral.tensor import are_equal
 from bridge.neutral.types import Type
@@ -91,6 +92,8 @@ class Match:
             return list(zip_longest(inputs, others))
         heads = 1 if pattern.op == "If" else 2
         pairs = [(pattern.input(head), there.input(head)) for head in range(heads)]
+        if heads > 1 and pairs[1][0] is None and known_of(pairs[1][1]).ints == (1,):
+            pairs.pop()  # A Loop without a condition starts.
         for bodies in zip(pattern.bodies, there.bodies, strict=True):
             inside = self._of_bodies(pattern, there, *bodies)
             if inside is None:
