@@ -73,7 +73,7 @@ class Maker:
         consumers = consumers_of(model.graph)
         self._words = words_of_inputs(model.graph)
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
-        alike = twin is not None and model.format == twin.format == "onnx"
+        alike = self.alike = twin is not None and model.format == twin.format == "onnx"
         self.uses = {
             value: uses_of(value, consumers, alike, model.format == "ir") for value in self.values
         }

@@ -75,6 +75,7 @@ _OF_EQUALS = frozenset({"Ceil", "Floor", "ReduceMax", "ReduceMean", "ReduceMin",
 _NUMBERS = frozenset({"int", "uint", "float"})
 _HALVES = (0.5, 1.5, 2.5)  # which round to the even neighbour
 _FARTHEST = 1e4  # engines round larger numbers unlike
+_BEYOND = 16  # numbers that are cut off
 _LARGEST_WHOLE = 1 << 24  # which every engine holds exactly
 _MARKED = 8  # elements of a constant that marks are taken from, at most
 _KEYS = 1 << 10  # of a table, or thresholds of trees
@@ -363,11 +364,11 @@ def _undone(op: str, bounds: Bounds, ends: Bounds | None, index: int, whole: boo
             return low * most, high * least + whole * (least - 1)
         case "Mod" if not index and 0 < most <= high + 1:
             return min(low, 0), math.inf
-    # What is cut off is free.
+    # What is cut off is free; numbers near the cut show most.
     is_cut = op in ("Clip", "Max"), op in ("Clip", "Min")
     return (
-        -math.inf if is_cut[0] and least >= low else low,
-        math.inf if is_cut[1] and most <= high else high,
+        least - _BEYOND if is_cut[0] and least >= low else low,
+        most + _BEYOND if is_cut[1] and most <= high else high,
     )
 
 
