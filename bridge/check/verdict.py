@@ -79,7 +79,7 @@ class Verdict:
         """With how many inputs an output was compared, of the version with the fewest."""
         found: dict[str, set[int]] = {}
         for one in self.comparisons:
-            if one.output == output:
+            if one.output == output and one.state != UNSHOWN:
                 found.setdefault(one.label, set()).add(one.case)
         return min(map(len, found.values()), default=0)
 
@@ -92,12 +92,7 @@ class Verdict:
     def noise(self) -> Comparison | None:
         """The largest difference within the original's noise, as a share of its output's range."""
         some = (one for one in self.comparisons if one.state == NOISE)
-        return max(some, key=lambda one: share_of_range(one.difference), default=None)
-
-
-def share_of_range(difference: Difference) -> float:
-    """The largest difference as a share of the largest magnitude; infinite if that is 0."""
-    return difference.absolute / difference.range if difference.range else np.inf
+        return max(some, key=lambda one: one.difference.of_range, default=None)
 
 
 Explains = Callable[[int, Sequence[Results]], Mapping[str, float] | None]
