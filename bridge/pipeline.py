@@ -107,6 +107,7 @@ STAGES_TO_IR: Stages = {
             "passes.state.pairs.make_stateful",
         ),
         "passes.inputs.defaults_to_constants",
+        "passes.inputs.clean_names",
     ),
     "decide": (
         "passes.trip_counts.end_at_once",
