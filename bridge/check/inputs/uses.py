@@ -231,6 +231,20 @@ class InputUses:
                         found.setdefault(place, []).append(round(low) if self.is_whole else low)
         return [*dict.fromkeys(mark for place in sorted(found) for mark in found[place])]
 
+    @cached_property
+    def columns(self) -> dict[int, list[float]]:
+        """Numbers around the thresholds of trees, by the column that they are compared with."""
+        found: dict[int, list[float]] = {}
+        for use in (*self.all, *self.further):
+            of, names = use.node.attributes, ("nodes_featureids", "nodes_values", "nodes_modes")
+            if all(of.get(name) for name in names) and use.way.is_known:
+                each = zip(*(of[name] for name in names), strict=True)
+                for column, limit, mode in [*each][:_KEYS]:
+                    step = (abs(limit) or 1.0) / 640
+                    around = [limit, limit - step, limit + step] if mode != "LEAF" else []
+                    found.setdefault(column, []).extend(around)
+        return found
+
 
 @dataclass(frozen=True)
 class Consumers:
