@@ -28,12 +28,15 @@ from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, RunQuirk, engine_of
 __all__ = ["CPU", "GPU", "ORDER", "QUIRKS", "Quirk", "by_name", "named", "of_engine"]
 
 FILES = (
-    "bits", "computed", "constants", "empty", "fused", "integers", "kernels", "memory", "nonfinite",
-    "rounding", "simplified", "sizes", "types", "variables",
+    "bits", "computed_operands", "constants", "empty", "fused", "gpu_bodies", "if_outputs",
+    "integers", "kernels", "nonfinite", "open_sizes", "outputs", "parts", "rounding", "simplified",
+    "truth_values", "variables",
 )  # fmt: skip
 """The files that declare quirks."""
 
-FILES_OF_CLAUSES = ("loops.copies", "loops.memory", "loops.sizes", "loops.trips")
+FILES_OF_CLAUSES = (
+    "loops.changing_sizes", "loops.copies", "loops.shared_memory", "loops.trips",
+)  # fmt: skip
 
 CLAUSES = (
     "no_nested_iterators", "unknown_input", "stacks_without_iteration",
