@@ -154,7 +154,7 @@ def test_layer_with_lengths_comes_back(
 SCALED = """<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>
     g (float16[n, 32] x) => (float16[n, 2] y) <uint8[2, 1, 16] w = {
     0, 17, 34, 51, 68, 85, 102, 119, 136, 153, 170, 187, 204, 221, 238, 255,
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, float16[2] s = {0.5, 0.25}> {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, float16[2] s = {14336, 13312}> {
     y = com.microsoft.MatMulNBits <K = 32, N = 2, bits = 4, block_size = 32> (x, w, s) }"""
 VECTORS = """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]>
     g (float[n, 2] x) => (int64[n] y, float[n, 3] p) {
