@@ -8,6 +8,7 @@ from functools import cache
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, TensorType, Type
 from bridge.operators.schemas import NEWEST, schema_of
+from bridge.vocabulary import has_trait
 
 EARLIER = 28
 """The first operator set that allows fewer types than the ones before it."""
@@ -164,6 +165,18 @@ def ill_typed(type: str, domain: str, inputs: tuple[str | None, ...]) -> str:
                 "Cast in front of it would mend it"
             )
     return _untied(type, signature, inputs)
+
+
+@cache
+def untied(op: str, types: tuple[str | None, ...]) -> str:
+    """Why an IR cannot have a layer whose inputs have these types; "" if it may. Inputs of integers
+    that ONNX alone ties are None."""
+    signature = type_signature(op, NEWEST)
+    variables = () if signature is None else signature.inputs
+    if has_trait(op, "broadcasts") and len({*variables}) == len(variables):
+        # Of IR alone, or with a type for each input in ONNX (Pow).
+        signature = TypeSignature(("",), ("T",), (), True, False, False, {})
+    return "" if signature is None else _untied(op, signature, types)
 
 
 def _kind(spelled: str) -> str:
