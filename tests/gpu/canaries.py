@@ -105,6 +105,15 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           qt = Transpose <perm = [1, 0]> (q) y = MatMul (x, pt) z = MatMul (x, qt) }""",
         [{"x": np.float32(np.arange(6).reshape(2, 3)), "w": np.float32(np.eye(9, 3))}],
     ),
+    "copied_output, of a slice": (
+        """(float[6] x, int64[1] start, int64[1] size) => (float[k] y) {
+          first = Constant <value_ints = [0]> () end = Add (start, size)
+          some = Slice (x, first, size, first) y = Slice (some, start, end, first) }""",
+        [
+            {"x": np.float32(range(6)), "start": np.int64([start]), "size": np.int64([size])}
+            for start, size in ((0, 6), (3, 1))
+        ],
+    ),
     "saturating_conversion": (
         """(float[6] x) => (float[6] y, float[6] z) {
           a = Cast <to = 22> (x) y = Cast <to = 1> (a)
