@@ -231,10 +231,10 @@ def build(
             suite.failures.append(Failure(label, text))
     if len(suite.variants) > 1:
         first, second = (read(one.path) for one in suite.variants[:2])
-        whole = [one for one in suite.variants if not one.is_ir]
-        if 0 < len(whole) < len(suite.variants) and sessions.device == RAN_ON:
-            meant = whole[0] if suite.is_pair else suite.original
-            suite.wide = tuple(wide_integers(read(meant.path)))
+        in_64 = [one for one in suite.variants if not one.is_ir]
+        is_mixed = 0 < len(in_64) < len(suite.variants) and sessions.device == RAN_ON
+        if is_mixed and (suite.is_pair or not suite.original.is_ir):
+            suite.wide = tuple(wide_integers(read(in_64[0].path)))
         suite.fixed = Fixed.of(first, second, files.options.get("values") or {})
         suite.told += suite.fixed.told("" if files.other is None else files.other.name)
     return suite

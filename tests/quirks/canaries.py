@@ -739,6 +739,14 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(4, 3)},
         loud=True,
     ),
+    "computed_constant, a convolution of quantised constants": Canary(
+        f"""() => (uint8[1,3,2,2] y) <uint8[1,2,4,4] x = {{{_filled(9, 1, 2, 4, 4)}}},
+        uint8[3,2,3,3] w = {{{_filled(7, 3, 2, 3, 3)}}}, float s = {{0.5}}, float t = {{0.7}},
+        uint8 z = {{3}}, int32[3] b = {{1, 2, -300}}> {{
+          y = QLinearConv (x, s, z, w, s, z, t, z, b) }}""",
+        {},
+        loud=True,
+    ),
     "computed_constant, groups": Canary(
         """(float[1,1] b) => (float[1,1] y)
         <float[1,1] x = {3}, float[1,1,1] w = {2}, float[1,1] none = {0}> {

@@ -214,7 +214,14 @@ class _Draw:
         """The array as operators demand it: see the `values` of a row."""
         for use in uses.all if array.size else ():
             data = use.node.input(0)
-            if use.demand == "sorted":
+            to = use.node.outputs[0].element if use.demand == "fits" else None
+            if use.name in _UNIT:
+                array = np.clip(array, 0, 1)
+            elif to is not None and array.dtype.kind == "f":
+                # The end of 32 bits is no float.
+                top = np.nextafter(np.float32(to.bounds[1]), np.float32(0))
+                array = np.clip(array, to.bounds[0], top if to.bits > 16 else to.bounds[1])
+            elif use.demand == "sorted":
                 array = np.sort(array, axis=-1)
             elif use.demand in ("boxes", "regions") and array.shape[-1:] in ((4,), (5,)):
                 if use.demand == "regions" and data is not None and data.shape:

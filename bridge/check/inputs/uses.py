@@ -34,12 +34,16 @@ _RANGES = {
     "position_ids": (0, 1), "repeats": (1, 2), "scales": (1, 2), "segment_ids": (0, 0),
     "shape": (1, 1), "size": (1, 4), "sizes": (1, 4), "split": (1, 1), "split_lengths": (1, 1),
     "start": (0, 1), "starts": (0, 0), "steps": (1, 1), "trip_count": (0, 3),
-    "write_indices": (0, 0),
+    "write_indices": (0, 0), "pads_begin": (0, 1), "pads_end": (0, 1), "crops_begin": (0, 0),
+    "crops_end": (0, 0), "scales_or_sizes": (1, 4), "output_size": (1, 4), "image_size": (8, 16),
 }  # fmt: skip
 """The lowest and highest value of inputs that are no indexes."""
 
-_POSITIONS = frozenset({"position", "position_ids"})
+_POSITIONS = frozenset({"position", "position_ids", "start", "pads_begin", "pads_end"})
 """Inputs with no meaning beyond their range, as indexes have none."""
+
+_FIRST = frozenset({"size", "start", "output_size"})
+"""First inputs that an operator does not work on."""
 
 _SECOND_OPERANDS = {
     ("Div", "B"): (1, 5),
@@ -110,7 +114,8 @@ class Use:
     @property
     def is_index(self) -> bool:
         """Whether a number beyond its range means nothing."""
-        return is_index(self.node, self.index) or (self.index > 0 and self.name in _POSITIONS)
+        is_place = self.name in _POSITIONS and (self.index > 0 or self.name in _FIRST)
+        return is_index(self.node, self.index) or is_place
 
     @cached_property
     def demand(self) -> str:
@@ -127,7 +132,7 @@ class Use:
         of_second = whole or node.op == "Pow"
         found: Bounds | None = _SECOND_OPERANDS.get((node.op, name)) if of_second else None
         # The first input is what an operator works on.
-        works_on = self.index == 0 and node.op != "Loop" and name != "size"
+        works_on = self.index == 0 and node.op != "Loop" and name not in _FIRST
         if is_index(node, self.index):
             range = index_range(node, self.index)
             least = range.least if range else 0
