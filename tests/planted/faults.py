@@ -105,18 +105,6 @@ def row(file: Any, rng: np.random.Generator) -> Iterator[Change]:
     )
 
 
-def axes_swapped(file: Any, rng: np.random.Generator) -> Iterator[Change]:
-    """Numbers of two axes of an image that change places."""
-    for one in file.attributes():
-        parts = [part.strip() for part in one.value.split(",")]
-        pairs = [parts[at : at + 2][::-1] for at in range(0, len(parts), 2)]
-        new = ",".join(part for pair in pairs for part in pair)
-        whole = all(part.lstrip("-").isdigit() for part in parts) and one.name not in _UNTOUCHED
-        if len(parts) in (2, 4) and parts != new.split(",") and whole:
-            label = f"{one.op}'s {one.name} = {new} for {one.value} ({one.where})"
-            yield label, lambda one=one, new=new: one.set(new)
-
-
 def weight(file: Any, rng: np.random.Generator) -> Iterator[Change]:
     def change(array: np.ndarray) -> np.ndarray:
         at = int(rng.integers(array.size))
@@ -326,6 +314,6 @@ KINDS: dict[str, Callable[[Any, Any], Iterator[Change]]] = {
     "output dropped": _swaps("dropped"), "rounding": _kin("rounding"), "range": clip,
     "-0": minus_zero, "transposed": transposed, "reduction": _kin("reduction"),
     "operation": _kin("operation"), "operands": _swaps("operands"), "rare value": rare,
-    "half a percent": half, "row": row, "axes": axes_swapped,
+    "half a percent": half, "row": row,
 }  # fmt: skip
 """The kinds of faults, by name."""

@@ -33,7 +33,6 @@ FOUND = {
     "rare value": ("embedding",),
     "half a percent": ("loop_while", "several"),
     "row": ("embedding",),
-    "axes": ("convolutions",),
 }
 """Kinds of faults, and models with such a fault."""
 
