@@ -83,6 +83,7 @@ STAGES_TO_IR: Stages = {
     "read": (
         "passes.debugging_notes.drop_debugging_notes",
         "passes.legality.refuse_ill_typed",
+        given(has_operator("DequantizeLinear"), "passes.block_axes.fit_block_axes"),
         given(either(concludes, option("compress_to_fp16")), "passes.decompress.decompress"),
         given(specializes, "quirks.undo_quirks"),
         "passes.shared_symbols.distrust_symbols",
