@@ -25,6 +25,7 @@ from bridge.check.suite import Suite
 from bridge.check.surgery.sites import Site, sites_of
 from bridge.check.surgery.situations import Dependences, Situation
 from bridge.check.surgery.surgery import Surgery
+from bridge.check.surgery.watching import MOST
 from bridge.errors import BridgeError, shortened
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
@@ -173,6 +174,8 @@ def _watched(suite: Suite, quick: bool) -> tuple[Session, list[Site], list[Situa
             graph = surgery.model.graph
             sources = Dependences(graph, exact_values(graph), alike) if measured else None
             situations = surgery.watch(sources=sources)
+            if len(situations) >= MOST:
+                notes.append(f"situations are sought at the first nodes alone, {MOST} of them")
             if not (sites or situations):
                 break
             session = suite.open(surgery.model, f"watched-{measured}")

@@ -147,6 +147,14 @@ def test_what_openvino_runs_is_converted(name: str, tmp_path: Path) -> None:
     bridge.convert(model, tmp_path / "m.xml", outputs=["y"])
 
 
+@pytest.mark.parametrize("op", ["ReduceLogSum", "ReduceLogSumExp"])
+def test_an_earlier_operator_set_may_allow_more(op: str, tmp_path: Path) -> None:
+    """Operator set 28 no longer allows integers."""
+    text = f"""<ir_version: 8, opset_import: ["" : 18]>
+        g (int64[2, 3] x) => (int64[2, 1] y) <int64[1] axes = {{1}}> {{ y = {op} (x, axes) }}"""
+    bridge.convert(onnx.parser.parse_model(text), tmp_path / "a.xml")
+
+
 WRITTEN = {
     # What the schemas do not tie, and no layer takes: seen when the layers are there.
     "the operator's function ties them": (

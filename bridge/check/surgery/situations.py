@@ -498,10 +498,14 @@ def _trees(at: _At, node: Node) -> Iterator[Measured]:
 
 def _suppression(at: _At, node: Node) -> Iterator[Measured]:
     """Scores around their threshold, and overlaps around theirs of boxes whose scores count."""
-    boxes, scores, b = node.operand(0), node.operand(1), at.b
-    overlap, least = _number(node.input(3)), _number(node.input(4))
-    if not at.depends(boxes, scores) or node.input(2) is None:
+    if not at.depends(*node.inputs[:2]) or node.input(2) is None:
         return
+    b, most = at.b, at.b.op("Reshape", at.b.cast(node.operand(2), I64), [1])
+    is_room = b.op("LessOrEqual", b.op("Shape", node.operand(0), start=1, end=2), most)
+    # The overlaps of many boxes would fill the memory, and many boxes fill the count.
+    boxes = b.cut(node.operand(0), 1, 0, _ROWS)
+    scores = b.cut(node.operand(1), 2, 0, _ROWS)
+    overlap, least = _number(node.input(3)), _number(node.input(4))
     if least is not None and least > 0:
         limit = b.constant(np.array(least, np.float32))
         yield from at.sides(scores, limit, f"the least score {least:g}")
@@ -525,8 +529,6 @@ def _suppression(at: _At, node: Node) -> Iterator[Measured]:
     # The best box of a class is never suppressed.
     best = b.op("Equal", scores, b.op("ReduceMax", scores, [2], keepdims=True))
     counts = b.op("Greater", scores, b.constant(np.array(least or -1e30, np.float32)))
-    most = b.op("Reshape", b.cast(node.operand(2), I64), [1])
-    is_room = b.op("LessOrEqual", b.op("Shape", boxes, start=1, end=2), most)
     others = b.op("And", b.op("And", counts, is_room), b.op("Not", best))
     pairs = b.op("And", b.op("Unsqueeze", best, [3]), b.op("Unsqueeze", others, [2]))
     decides = b.op("Where", pairs, b.op("Unsqueeze", share, [1]), 0.0)

@@ -83,6 +83,9 @@ def _count(site: Site) -> int:
 
 _ITERATIONS = (10, 50)
 
+MOST = 1500
+"""Situations that a model is measured for: to load more takes long."""
+
 _Key = tuple[Any, int]
 """A site, or where a node is, and which of its facts it is."""
 
@@ -116,7 +119,7 @@ class _Watcher:
                 parts.append(_counted(first, last, node, site))
                 if self.sources is not None and any(self.sources.of_iterations(node)):
                     parts.append(self._repeated(last, node, way, parts[-1][0]))
-            if self.sources is not None:
+            if self.sources is not None and len(self.situations) < MOST:
                 parts += self._measured(last, node, way)
         graph.prepend(front)
         return parts
