@@ -111,3 +111,9 @@ class UnsupportedError(BridgeError):
     def __reduce__(self) -> tuple[type[UnsupportedError], tuple[str, tuple[Unsupported, ...]]]:
         # By default an exception is unpickled from its message, which pools of processes rely on.
         return type(self), (self.target, self.findings)
+
+
+def shortened(message: str, limit: int = 200) -> str:
+    """A message on one line."""
+    text = " ".join(message.split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."

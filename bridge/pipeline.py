@@ -83,6 +83,7 @@ STAGES_TO_IR: Stages = {
     "read": (
         "passes.debugging_notes.drop_debugging_notes",
         "passes.legality.refuse_ill_typed",
+        given(has_operator("DequantizeLinear"), "passes.block_axes.fit_block_axes"),
         given(either(concludes, option("compress_to_fp16")), "passes.decompress.decompress"),
         given(specializes, "quirks.undo_quirks"),
         "passes.shared_symbols.distrust_symbols",
@@ -107,6 +108,7 @@ STAGES_TO_IR: Stages = {
             "passes.state.pairs.make_stateful",
         ),
         "passes.inputs.defaults_to_constants",
+        "passes.inputs.clean_names",
     ),
     "decide": (
         "passes.trip_counts.end_at_once",
@@ -128,6 +130,7 @@ STAGES_TO_IR: Stages = {
         given(selects, "passes.select.ifs.select_branches"),
         given(counts_states, "targets.loop_forms.count_loops"),
         given(has_operator("QuantizeLinear"), "passes.quantized_pairs.join_pairs"),
+        "passes.believed.believe_ranks",
         "passes.gates.use_h_sigmoid",
     ),
     "legalize": (

@@ -29,7 +29,8 @@ class Report:
     `files` are the written files. `pruned` has a line for each Loop that is removed because its
     body fails, and one, a PrunedBranch, for each If with a removed branch;
     `selected` one line for each If that became a selection, with its cost. `specialized` has the
-    consequences of fixed values and shapes, `notes` all other facts. `assumed` holds, for lines of
+    consequences of fixed values and shapes, `believed` what the source declares and nothing shows,
+    `notes` all other facts. `assumed` holds, for lines of
     `pruned`, the condition that data must fulfil because they decide the If. `causes` holds, for
     other lines, the reason without names: the part of the branch that excludes it. `quirks` are the
     quirks that rewrote a node, with the path to the node. `weights` are the element types that the
@@ -41,6 +42,7 @@ class Report:
     pruned: list[str] = field(default_factory=list)
     specialized: list[str] = field(default_factory=list)
     selected: list[str] = field(default_factory=list)
+    believed: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     assumed: dict[str, str] = field(default_factory=dict)
     causes: dict[str, str] = field(default_factory=dict)
@@ -54,6 +56,7 @@ class Report:
             "specialized": self.specialized,
             "pruned": self.pruned,
             "selected": self.selected,
+            "believed": self.believed,
             "note": self.notes,
         }
         return [f"{kind}: {line}" for kind, lines in kinds.items() for line in lines]

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from bridge.check.compare import Results
-from bridge.check.lines import shortened
 from bridge.check.surgery.sites import Branch, Site, branches_of
+from bridge.errors import shortened
 from bridge.show.states import Standing
 
 

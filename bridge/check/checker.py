@@ -18,28 +18,26 @@ from typing import Any, Unpack
 import numpy as np
 
 from bridge.check.branches import BranchResults
-from bridge.check.compare import Results
-from bridge.check.defaults import with_defaults
+from bridge.check.compare import Results, arrays
 from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.diagnose import Diagnosis, diagnose, reduced_failure
 from bridge.check.engines import EngineError, Session
 from bridge.check.engines.sessions import BY_THREADS, Sessions
-from bridge.check.files import models_kept, read
+from bridge.check.files import as_file, models_kept, name_of, read
 from bridge.check.force import force_missing
 from bridge.check.inputs.own import save_feeds
-from bridge.check.lines import shortened
-from bridge.check.memory import as_file, name_of
+from bridge.check.inputs.recipe import Case
 from bridge.check.noise import Noise
 from bridge.check.noisy import make_noisy
 from bridge.check.report import CheckReport, Version
 from bridge.check.request import Request
-from bridge.check.runs import Runs, require_related, run_all, with_smaller
+from bridge.check.runs import Runs, require_related, run_all, with_defaults, with_smaller
 from bridge.check.seek import Sought, any_input, breaks_ranks, seek
 from bridge.check.suite import Suite, build
 from bridge.check.surgery.surgery import Surgery
 from bridge.check.surgery.watching import RAN
 from bridge.check.verdict import Verdict, conclude
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, shortened
 from bridge.files.atomic_write import scratch_folder
 from bridge.library.api import Source
 from bridge.limits import usually
@@ -183,6 +181,7 @@ def _of_suite(report: CheckReport, suite: Suite) -> CheckReport:
         ),
         failures=tuple(one.text for one in suite.failures),
         unopened=suite.unopened,
+        wide=suite.wide,
         told=tuple(suite.told),
         notes=tuple(suite.notes),
         device=suite.device,
@@ -213,14 +212,24 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs, noise:
             names = {n: p.name for p in original.session.outputs for n in (p.name, *p.aliases)}
             outputs = case.recipe.own.outputs.items()
             given[place] = {names[name]: value for name, value in outputs if name in names}
-    apart = {
-        place: "an empty tensor"
-        if case.is_empty
-        else "outputs of other ranks than the original declares"
-        for place, case in enumerate(cases)
-        if not case.recipe.is_own
-        and (case.is_empty or breaks_ranks(original.session, runs.expected[place]))
-    }
+    apart = _apart(request, suite, cases, runs)
+    light = {place for place, case in enumerate(cases) if case.is_empty or case.is_zeros}
+    return conclude(runs, request.tolerances, explains, given, apart, light)
+
+
+def _apart(request: Request, suite: Suite, cases: Sequence[Case], runs: Runs) -> Mapping[int, str]:
+    """The inputs that no user would give, with what is odd about them."""
+    original = suite.original
+    apart = {}
+    for place, case in enumerate(cases):
+        if case.recipe.is_own:
+            continue
+        if case.is_empty:
+            apart[place] = "an empty tensor"
+        elif breaks_ranks(original.session, runs.expected[place]):
+            apart[place] = "outputs of other ranks than the original declares"
+        elif suite.wide and any(map(_is_wide, (case.feeds, runs.expected[place]))):
+            apart[place] = "integers beyond 32 bits"
     apart = apart if len(apart) < len(cases) else {}
     limited = request.recipe.ranges.keys() | request.recipe.fills.keys()
     for run in runs.runs if original.is_ir and limited else ():
@@ -230,8 +239,18 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs, noise:
             (within,) = suite.of(run.label).session.run_each([{**feed, **zeros}])
             if not isinstance(within, EngineError):
                 apart[run.case] = "an index beyond the data, outside what the model takes"
-    light = {place for place, case in enumerate(cases) if case.is_empty or case.is_zeros}
-    return conclude(runs, request.tolerances, explains, given, apart, light)
+    return apart
+
+
+def _is_wide(values: Results) -> bool:
+    """Whether an integer needs more than 32 bits."""
+    return any(
+        array.dtype.kind in "iu"
+        and array.dtype.itemsize == 8
+        and bool((array != array.astype(np.int32)).any())
+        for value in values.values()
+        for array in arrays(value)
+    )
 
 
 def _open_noisy(suite: Suite) -> Session:

@@ -81,6 +81,11 @@ class Difference:
         )
 
     @property
+    def of_range(self) -> float:
+        """The largest difference as a share of the largest magnitude; infinite if that is 0."""
+        return self.absolute / self.range if self.range else np.inf
+
+    @property
     def badness(self) -> tuple[bool, bool, int, float]:
         """A key that sorts differences, the worst last."""
         return not self.ok, bool(self.problem), self.wrong, self.share

@@ -15,12 +15,11 @@ from bridge.check.diagnosis.values import FirstDifference, first_difference
 from bridge.check.engines import EngineError, Session
 from bridge.check.force import steer, to_switch
 from bridge.check.inputs import is_empty
-from bridge.check.lines import shortened
 from bridge.check.runs import ALONE, IN_ORDER, Runs
 from bridge.check.seek import Sought
 from bridge.check.suite import Models, Suite, for_part
 from bridge.check.verdict import GIVEN, Verdict
-from bridge.errors import BridgeError, amount
+from bridge.errors import BridgeError, amount, shortened
 from bridge.neutral.graph import Model
 
 

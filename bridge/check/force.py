@@ -13,7 +13,6 @@ from bridge.check.compare import Difference, Results, Tolerances, differences
 from bridge.check.determined import settled
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs.recipe import Case
-from bridge.check.lines import shortened
 from bridge.check.runs import Runs
 from bridge.check.seek import Sought
 from bridge.check.specialized import NEVER_TAKEN
@@ -23,7 +22,7 @@ from bridge.check.surgery.surgery import Surgery
 from bridge.check.surgery.switches import OWN
 from bridge.check.surgery.twins import twin_sites
 from bridge.check.surgery.watching import RAN, all_taken
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, shortened
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import BRANCHES, Model, Node
 from bridge.options import ConvertOptions

@@ -9,6 +9,7 @@ ones: they are off by the rounding of the result, by which engines that keep wid
 from those that do not, and by that of constants, which may be sums.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +68,7 @@ def make_noisy(model: Model, of_constants: Element | None = None) -> None:
     elements takes the first, as ONNX's does."""
     put_in_parts(model, WITH_BOTH)
     graph = model.graph
+    _label_by_scores(graph)
     facts = _Exactness()
     facts.enter(graph, {*graph.inputs})
     facts.exact |= {*graph.inputs}
@@ -81,6 +83,34 @@ def exact_values(graph: Graph) -> set[Value]:
     facts.exact |= {*graph.inputs}
     facts.look(graph)
     return facts.exact
+
+
+def _label_by_scores(graph: Graph) -> None:
+    """Lets the noise of scores decide between the classes of trees: sums of leaves are often
+    equal."""
+    nodes: list[Node] = []
+    b = Builder(nodes)
+    for node in graph.nodes:
+        nodes.append(node)
+        for body in node.bodies:
+            _label_by_scores(body.graph)
+        if node.op != "ai.onnx.ml::TreeEnsembleClassifier":
+            continue
+        names: Sequence[Any] = next((of for of in map(node.attributes.get, _CLASSES) if of), ())
+        if len(names) < 2 or len(set(node.attributes["class_ids"])) < len(names):
+            continue
+        label = node.outputs[0]
+        own = Value(label.type, [f"bridge.{label.name}"])
+        node.outputs[0], own.producer = own, node
+        labels = np.array([*names], object if isinstance(names[0], str) else np.int64)
+        best = b.op("ArgMax", node.outputs[1], axis=1, keepdims=False)
+        maker = b.op("Gather", b.constant(labels), best, 0).producer
+        assert maker is not None
+        maker.outputs, label.producer = [label], maker
+    graph.nodes = nodes
+
+
+_CLASSES = "classlabels_int64s", "classlabels_strings"
 
 
 @dataclass
@@ -250,12 +280,12 @@ class _Noise:
                 node.inputs[place] = noisy[value]
 
     def _before_rounding(self, node: Node, value: Value) -> tuple[float, bool] | None:
-        """The unit of the noise of a number that a node rounds, and whether it is relative to the
-        largest number. None if the node does not round it."""
+        """The unit of the noise of a number that a node rounds, or chooses from, and whether it is
+        relative to the largest number. None if the node does neither."""
         element = node.outputs[0].element
         if node.op == "Cast" and element is not None and element.is_float and element.bits <= 8:
             return _epsilon(F16), False  # Engines go by way of f16, and so round twice.
-        if node.op not in _ROUNDING or _is_constant(value):
+        if node.op not in _ROUNDING | _CHOOSING or _is_constant(value):
             return None
         if value in self.facts.exact and (node.op not in _LEVELS or _halves_exactly(node)):
             return None

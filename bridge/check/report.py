@@ -30,10 +30,11 @@ class CheckReport:
 
     `versions` are the files; the others are held to the first. `failures` are versions that did not
     convert, load or run: of a line each, but for the error of a conversion. `unopened` says in a
-    few words that one could not be opened, so that there is nothing to compare. `told` are facts
-    for the first line: what was not compared, and what the original was fed. `notes` are further
-    facts, and `defaults` what differs with the engines' default settings. `outline` is what a page
-    shows of the first version. `saved` are the files that inputs were saved in."""
+    few words that one could not be opened, so that there is nothing to compare. `wide` names
+    integers that were not shown beyond 32 bits. `told` are facts for the first line: what was not
+    compared, and what the original was fed. `notes` are further facts, and `defaults` what differs
+    with the engines' default settings. `outline` is what a page shows of the first version. `saved`
+    are the files that inputs were saved in."""
 
     source: str
     tolerances: Tolerances
@@ -43,6 +44,7 @@ class CheckReport:
     branches: BranchResults = field(default_factory=BranchResults)
     failures: tuple[str, ...] = ()
     unopened: str = ""
+    wide: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     defaults: tuple[str, ...] = ()

@@ -3,20 +3,21 @@ of a few inputs alone in a fresh one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
-from bridge.check.compare import Results, Tolerances, differences, is_real
+from bridge.check.compare import Results, Tolerances, compare, differences, is_real
 from bridge.check.determined import Masks, draws, free_orders, settled, undetermined
-from bridge.check.engines import EndlessError, EngineError, UndefinedCallError
+from bridge.check.engines import EndlessError, EngineError, OpenVino, UndefinedCallError
+from bridge.check.engines.adapters import named_like
 from bridge.check.inputs.recipe import Case
 from bridge.check.inputs.wanted import Inputs
-from bridge.check.lines import shortened
 from bridge.check.request import Request
-from bridge.check.seek import Sought
+from bridge.check.seek import Sought, breaks_ranks
 from bridge.check.suite import Suite, Variant
 from bridge.check.surgery.watching import all_taken
-from bridge.errors import UsageError
+from bridge.errors import BridgeError, UsageError, shortened
 from bridge.neutral.graph import Value
 from bridge.neutral.types import TensorType
 
@@ -26,6 +27,8 @@ RunOutcome = Results | EngineError
 IN_ORDER, ALONE = "", "alone in a fresh request"
 
 _SMALLER = (0.3, 0.05, 0.01)
+_BY_DEFAULT = 3  # inputs that run with default settings
+_FEWER_BITS = "; OpenVINO may compute in fewer bits: INFERENCE_PRECISION_HINT=f32 prevents bf16"
 _ALONE = 4  # inputs that run alone: the model is compiled again for each
 
 
@@ -66,9 +69,15 @@ def run_all(
     tolerances: Tolerances,
     tell: Callable[[str], None],
 ) -> Runs:
-    """Runs all versions with all inputs. Inputs without elements come last: they may spoil what a
-    kernel keeps. A version that does not end once is not run again."""
-    order = sorted(range(len(inputs.cases)), key=lambda place: inputs.cases[place].is_empty)
+    """Runs all versions with all inputs. Inputs without elements, and with outputs of other ranks
+    than declared, come last: they may spoil what a kernel keeps. A version that does not end once
+    is not run again."""
+    original = suite.original.session
+    odd = [
+        case.is_empty or breaks_ranks(original, outputs)
+        for case, outputs in zip(inputs.cases, expected, strict=True)
+    ]
+    order = sorted(range(len(inputs.cases)), key=odd.__getitem__)
     alone = _alone(inputs, order)
     runs: list[Run] = []
     for variant in suite.others:
@@ -213,3 +222,46 @@ def _fit(mine: Value, its: Value) -> bool:
         return True
     kinds = {value.element and value.element.kind for value in (mine, its)} - {None}
     return len(kinds) < 2 and len({mine.rank, its.rank} - {None}) < 2
+
+
+def with_defaults(suite: Suite, inputs: Inputs, runs: Runs, tolerances: Tolerances) -> list[str]:
+    """A note for each version that differs from the original with the engines' default settings:
+    all optimisations, no hints. It says how far the original itself does in that engine.
+
+    A check sets engines so that they compute what a model says. People run them otherwise: in bf16,
+    or with caches of 8 bits. This explains what a user may see; the verdict does not depend on
+    it."""
+    cases = [place for place, one in enumerate(inputs.cases) if not one.is_empty][:_BY_DEFAULT]
+    feeds = [inputs.cases[place].feeds for place in cases]
+    original, sessions = suite.original, replace(suite.sessions, threads=None, defaults=True)
+
+    def share(path: Path, in_openvino: bool = False) -> float | None:
+        try:
+            session = sessions.engine(OpenVino).load(path) if in_openvino else sessions.open(path)
+            found = named_like(original.session, session).run_each(feeds)
+        except BridgeError:
+            return None
+        if any(isinstance(one, EngineError) for one in found):
+            return None
+        shares = [
+            how.of_range
+            for case, one in zip(cases, found, strict=True)
+            for name, value in runs.expected[case].items()
+            if not (runs.is_open(case, name) or isinstance(one, EngineError)) and name in one
+            for how in [compare(value, runs.settled(case, one)[name], *tolerances.of(name, value))]
+            if not how.ok and not how.problem
+        ]
+        return max(shares, default=0.0)
+
+    notes = []
+    for variant in suite.others if feeds else ():
+        far = share(variant.opened)
+        if not far:
+            continue
+        own = share(original.opened, in_openvino=variant.is_ir)
+        said = "" if own is None else f", the original by {100 * own:.2g} %"
+        notes.append(
+            f"with the engines' default settings, {variant.label} differs by {100 * far:.2g} % of "
+            f"an output's range{said}{_FEWER_BITS if variant.is_ir else ''}"
+        )
+    return notes

@@ -19,14 +19,14 @@ from bridge.check.inputs.probe import probes_of
 from bridge.check.inputs.search import fitting_sizes, search
 from bridge.check.inputs.sizes import Demands, free_dimensions, shared_sizes, with_sizes
 from bridge.check.inputs.wanted import Inputs, Wanted
-from bridge.check.lines import shortened
 from bridge.check.noisy import exact_values
 from bridge.check.request import Request
 from bridge.check.suite import Suite
 from bridge.check.surgery.sites import Site, sites_of
 from bridge.check.surgery.situations import Dependences, Situation
 from bridge.check.surgery.surgery import Surgery
-from bridge.errors import BridgeError
+from bridge.check.surgery.watching import MOST
+from bridge.errors import BridgeError, shortened
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.passes.state.pairs import restore_pairs
@@ -174,6 +174,8 @@ def _watched(suite: Suite, quick: bool) -> tuple[Session, list[Site], list[Situa
             graph = surgery.model.graph
             sources = Dependences(graph, exact_values(graph), alike) if measured else None
             situations = surgery.watch(sources=sources)
+            if len(situations) >= MOST:
+                notes.append(f"situations are sought at the first nodes alone, {MOST} of them")
             if not (sites or situations):
                 break
             session = suite.open(surgery.model, f"watched-{measured}")

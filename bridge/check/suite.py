@@ -9,21 +9,20 @@ from pathlib import Path
 from typing import cast
 
 import bridge
-from bridge.check.device import DeviceCheck, for_device, is_elsewhere
+from bridge.check.device import RAN_ON, DeviceCheck, for_device, is_elsewhere
 from bridge.check.engines import LacksOperatorError, OpenVino, Session
 from bridge.check.engines.remote import start
 from bridge.check.engines.sessions import Sessions
-from bridge.check.files import FileFacts, facts, read
-from bridge.check.lines import shortened
-from bridge.check.memory import name_of
+from bridge.check.files import FileFacts, facts, name_of, read
 from bridge.check.prepare import Files, prepared
 from bridge.check.request import Request
 from bridge.check.specialized import Fixed
-from bridge.errors import BridgeError, UsageError
+from bridge.errors import BridgeError, UsageError, shortened
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.options import ConvertOptions, release_number
 from bridge.records.state import STATEFUL
+from bridge.targets.wide_integers import wide_integers
 from bridge.targets.written_for import NEWEST, WRITTEN_FOR
 
 CONVERSION = "conversion: "
@@ -70,8 +69,9 @@ class Suite:
 
     The first of `variants` is the original, to which the others are held; there is none if it could
     not be opened. `failures` are the versions that are missing. `pruned` are the branches that
-    conversions removed. `told` and `notes` are for the report's first line and for its notes. All
-    of it is found when the versions are opened, and does not change later."""
+    conversions removed. `wide` names integers that OpenVINO alone computes in 32 bits. `told` and
+    `notes` are for the report's first line and for its notes. All of it is found when the versions
+    are opened, and does not change later."""
 
     files: Files
     scratch: Path
@@ -83,6 +83,7 @@ class Suite:
     told: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     fixed: Fixed = field(default_factory=Fixed)
+    wide: tuple[str, ...] = ()
 
     @property
     def original(self) -> Variant:
@@ -230,6 +231,10 @@ def build(
             suite.failures.append(Failure(label, text))
     if len(suite.variants) > 1:
         first, second = (read(one.path) for one in suite.variants[:2])
+        in_64 = [one for one in suite.variants if not one.is_ir]
+        is_mixed = 0 < len(in_64) < len(suite.variants) and sessions.device == RAN_ON
+        if is_mixed and (suite.is_pair or not suite.original.is_ir):
+            suite.wide = tuple(wide_integers(read(in_64[0].path)))
         suite.fixed = Fixed.of(first, second, files.options.get("values") or {})
         suite.told += suite.fixed.told("" if files.other is None else files.other.name)
     return suite

@@ -8,12 +8,12 @@ import numpy as np
 
 from bridge.check.compare import is_real
 from bridge.check.diagnosis.neighbours import CONSTANT
-from bridge.check.lines import shortened
 from bridge.check.report import CheckReport
 from bridge.check.suite import CONVERSION
 from bridge.check.surgery.sites import Branch, branch_role
-from bridge.check.verdict import DIFFERENT, NOISE, RANDOM, UNSHOWN, Comparison, share_of_range
-from bridge.errors import amount
+from bridge.check.surgery.situations import CONDITION
+from bridge.check.verdict import DIFFERENT, NOISE, RANDOM, UNSHOWN, Comparison
+from bridge.errors import amount, shortened
 from bridge.show.states import STATES, Standing
 
 _SHOWN = 3  # kinds of refused inputs
@@ -81,7 +81,13 @@ def _not_shown(report: CheckReport) -> str:
         every = [index for index, _ in branches.all if branches.sites[index].loop == loops]
         some = [index for index, _ in unknown if branches.sites[index].loop == loops]
         counts += [f"{len(some)} of {len(every)} {what}"] if some else []
-    return f", but {' and '.join(counts)} not shown" if counts else ""
+    sides = [one for one in report.inputs.situations if one.kind == CONDITION]
+    if report.compared and not report.different and (left := {*sides} & {*report.inputs.unmet}):
+        counts.append(f"{len(left)} of {len(sides)} sides of conditions")
+    said = [f"{' and '.join(counts)} not shown"] if counts else []
+    if report.ok and report.wide:
+        said.append(f"not for integers beyond 32 bits ({', '.join(report.wide)})")
+    return f", but {' and '.join(said)}" if said else ""
 
 
 def _percent(one: Comparison) -> str:
@@ -95,7 +101,7 @@ def _percent(one: Comparison) -> str:
     if not found.range:
         return f"off by {found.absolute:.2g} where all of it is 0"
     few = f" at {found.wrong} of {found.size} elements" if 2 * found.wrong < found.size else ""
-    return f"{100 * share_of_range(found):.2g} % of its range{few}"
+    return f"{100 * found.of_range:.2g} % of its range{few}"
 
 
 def _explained(report: CheckReport) -> list[str]:
@@ -124,6 +130,7 @@ def _named(name: str) -> str:
 
 
 _KINDS = {
+    CONDITION: ("side of a condition", "sides of conditions"),
     "sides": ("side of a comparison", "sides of comparisons"),
     "close": ("number close to a bound", "numbers close to bounds"),
     "equal": ("equal number", ""), "ranges": ("large number", ""), "windows": ("last window", ""),

@@ -79,7 +79,7 @@ class Verdict:
         """With how many inputs an output was compared, of the version with the fewest."""
         found: dict[str, set[int]] = {}
         for one in self.comparisons:
-            if one.output == output:
+            if one.output == output and one.state != UNSHOWN:
                 found.setdefault(one.label, set()).add(one.case)
         return min(map(len, found.values()), default=0)
 
@@ -92,12 +92,7 @@ class Verdict:
     def noise(self) -> Comparison | None:
         """The largest difference within the original's noise, as a share of its output's range."""
         some = (one for one in self.comparisons if one.state == NOISE)
-        return max(some, key=lambda one: share_of_range(one.difference), default=None)
-
-
-def share_of_range(difference: Difference) -> float:
-    """The largest difference as a share of the largest magnitude; infinite if that is 0."""
-    return difference.absolute / difference.range if difference.range else np.inf
+        return max(some, key=lambda one: one.difference.of_range, default=None)
 
 
 Explains = Callable[[int, Sequence[Results]], Mapping[str, float] | None]
@@ -120,18 +115,18 @@ def conclude(
     shows is not shown."""
     comparisons: list[Comparison] = []
     failed: list[Run] = []
-    lost: dict[str, str] = {}
+    lost: dict[str, set[int]] = {}
     apart = apart or {}
     for run in runs.runs:
         if isinstance(run.outcome, EngineError):
             if run.case in apart:
-                lost.setdefault(run.label, f"{run.label} fails with {apart[run.case]}")
+                lost.setdefault(f"{run.label} fails with {apart[run.case]}", set()).add(run.case)
             else:
                 failed.append(run)
             continue
         found = _compared(run, runs, tolerances)
         if run.case in apart and not all(one.ok for one in found):
-            lost[run.label] = f"{run.label} differs with {apart[run.case]}"
+            lost.setdefault(f"{run.label} differs with {apart[run.case]}", set()).add(run.case)
         else:
             comparisons += found
     comparisons = _excused(comparisons, runs, tolerances, explains)
@@ -152,7 +147,9 @@ def conclude(
             if (one.output, one.label) == (name, noisy[name].label)
         )
     ]
-    told = [*_not_shown(runs, comparisons), *_of_noise(comparisons, dark), *lost.values()]
+    of = len({run.case for run in runs.runs})
+    odd = [f"{said} ({len(cases)} of {of} inputs)" for said, cases in lost.items()]
+    told = [*_not_shown(runs, comparisons), *_of_noise(comparisons, dark), *odd]
     return Verdict(comparisons, failed, told, dark)
 
 

@@ -11,6 +11,7 @@ import typer.core
 import typer.main
 
 from bridge.cli.output import echo
+from bridge.errors import UsageError
 
 COMMANDS = {
     "convert": "Convert a model to the format that the destination's suffix names.",
@@ -42,7 +43,21 @@ def bridge(
     """Convert models between ONNX and OpenVINO IR, conditional subgraphs included."""
 
 
-class Convert(typer.core.TyperCommand):
+class Command(typer.core.TyperCommand):
+    """A command that takes an option of one value once: the last one would count, unsaid."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the arguments into the context's parameters."""
+        if len(args) > 3:
+            _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+            for option in order:
+                many = option.param_type_name != "option" or getattr(option, "is_flag", False)
+                if not (many or option.multiple) and order.count(option) > 1:
+                    raise UsageError(f"{option.opts[0]}: is given twice, and takes one value")
+        return super().parse_args(ctx, args)
+
+
+class Convert(Command):
     """`convert`, which reads a call with one path or two and no option but `--quiet` by itself. For
     any value, Typer imports pydantic and makes a validator of each option, which takes a third of a
     small conversion."""
@@ -76,7 +91,7 @@ def command_line(name: str | None = None) -> Any:
     app.callback()(bridge)
     for each in [name] if name else COMMANDS:
         function = getattr(import_module(f".{each}", __package__), each)
-        own = Convert if each == "convert" else None
+        own = Convert if each == "convert" else Command
         app.command(short_help=COMMANDS[each], cls=own, context_settings=_HELP)(function)
     made = typer.main.get_command(app)
     for command in (made, *getattr(made, "commands", {}).values()):

@@ -119,7 +119,7 @@ def _value(given: str, option: str) -> Any:
         try:
             with opened(Path(given)) as file:
                 return np.load(file, allow_pickle=False)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError) as error:
             raise UsageError(f"{option}: is no array that can be read: {error}") from None
     try:
         return json.loads(given)

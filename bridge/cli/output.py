@@ -180,7 +180,7 @@ def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> No
 
 def report_as_json(report: Report) -> dict[str, Any]:
     """The report of a conversion, for scripts."""
-    lists = ("specialized", "pruned", "assumed", "selected", "notes")
+    lists = ("specialized", "pruned", "assumed", "selected", "believed", "notes")
     return document(
         source=report.source,
         files=[

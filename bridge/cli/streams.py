@@ -14,11 +14,20 @@ from bridge.errors import UsageError
 from bridge.files.atomic_write import scratch_folder
 
 STREAM = Path("-")
+_MOST = 1 << 31
 
 
 def source_of(path: Path) -> Path | bytes:
     """The model that an argument names: a path, or the content of the standard input."""
-    return sys.stdin.buffer.read() if path == STREAM else path
+    if path != STREAM:
+        return path
+    data = bytearray()
+    while piece := sys.stdin.buffer.read(1 << 20):
+        data += piece
+        # No field has the number 0, and no ONNX model without files beside it more than 2 GiB.
+        if len(data) > _MOST or data[0] == 0:
+            raise UsageError("-: is no ONNX model: it begins with a 0, or has more than 2 GiB")
+    return bytes(data)
 
 
 @contextmanager

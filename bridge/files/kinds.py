@@ -67,13 +67,18 @@ def kind_of_model(path: Path) -> Kind:
     return IR if source_format(path) == "ir" else ONNX
 
 
+def _text_for(own: Kind) -> Kind:
+    """Text at the place of an IR, which begins with an element."""
+    return Kind("text", re.compile(rb"[^<\0]*[^<\s\0]" if own is IR else rb"(?!)"))
+
+
 def require_kind(target: Path, force: bool) -> None:
     """Raises UsageError if a file of clearly another kind stands at a model's destination, and
     `force` does not allow to replace it."""
     own = kind_of_model(target)
     if force or not target.is_file() or own.is_at(target):
         return
-    other = next((kind for kind in _CLEAR if kind.is_at(target)), None)
+    other = next((kind for kind in (*_CLEAR, _text_for(own)) if kind.is_at(target)), None)
     if other is not None:
         raise UsageError(
             f"{target}: would be overwritten, but is {other.name}, not {own.name}; {LEAVE}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bridge.errors import UnsupportedError
 from bridge.ir_format.graph_writer import GraphWriter, WrittenIr
-from bridge.ir_format.names import clean, join_names
+from bridge.ir_format.names import join_names
 from bridge.ir_format.origin import ORIGIN, origin_of
 from bridge.ir_format.rt_info import take_about_model, write_rt_info
 from bridge.ir_format.symbols import SYMBOLS, symbols_of
@@ -13,6 +13,7 @@ from bridge.ir_format.text import attribute, pieces
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.graph import Model
 from bridge.neutral.storage import RangeCopier
+from bridge.neutral.xml_names import clean
 
 VERSION = 11
 

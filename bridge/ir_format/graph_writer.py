@@ -9,7 +9,7 @@ from typing import Any
 
 from bridge.errors import Unsupported
 from bridge.ir_format.attributes import format_static, format_value
-from bridge.ir_format.names import UniqueNames, clean, is_numbered, join_names
+from bridge.ir_format.names import UniqueNames, is_numbered, join_names
 from bridge.ir_format.provenance import TOP, dump as dump_provenance
 from bridge.ir_format.text import Text, attribute
 from bridge.ir_format.weights import WeightsWriter
@@ -18,6 +18,7 @@ from bridge.neutral.extras import Provenance
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import Interval, Shape, TensorType, Type
+from bridge.neutral.xml_names import clean
 from bridge.operators.ir_texts import format_shape
 from bridge.operators.spelling import choose, spell
 from bridge.vocabulary import ir_opset

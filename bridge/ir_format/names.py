@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterable
 
+from bridge.neutral.xml_names import clean
+
 _SEPARATOR = r"(?<!\\),"
-_FORBIDDEN = "[\0-\b\v\f\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 
 def split_names(text: str) -> list[str]:
@@ -25,11 +26,6 @@ def join_names(names: Iterable[str]) -> str:
     plain = [name for name in names if not name.endswith("\\")]
     awkward = [name for name in names if name.endswith("\\")]
     return ",".join(name.replace(",", "\\,") for name in plain + awkward[:1])
-
-
-def clean(name: str) -> str:
-    """A name without the characters that XML cannot hold."""
-    return name if name.isprintable() else re.sub(_FORBIDDEN, "\ufffd", name)
 
 
 _NUMBERED = re.compile(r"(.+)_([1-9][0-9]{0,8})", re.DOTALL)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from bridge.ir_format.names import clean
+from bridge.neutral.xml_names import clean
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element as XmlElement

@@ -413,8 +413,8 @@ def _save(model: Model, target: Path, context: Context) -> Report:
 
 def _tell_size(report: Report, source_size: int) -> None:
     """Reports the size of a specialized model's files beside the size of its source's files."""
-    if report.specialized and source_size:
-        size = sum(path.stat().st_size for path in report.files)
+    size = sum(path.stat().st_size for path in report.files)
+    if report.specialized and source_size > size:
         share = f"{100 * size / source_size:.1f} %"
         report.specialized.append(
             f"{size:,} bytes of files, {share} of the source's {source_size:,}"

@@ -264,7 +264,9 @@ class Builder:
         numbers = [dim for dim in dims if isinstance(dim, int)]
         if tensor is not None and tensor.size and len(numbers) == len(dims) and 0 not in numbers:
             known = size_of([n for n in numbers if n > 0])
-            return self.of_shape(x, tuple(n if n > 0 else tensor.size // known for n in numbers))
+            shape = tuple(n if n > 0 else tensor.size // known for n in numbers)
+            if size_of(shape) == tensor.size:
+                return self.of_shape(x, shape)
         return self.op("Reshape", x, self.shape(*dims))
 
     def of_shape(self, x: Value, dims: tuple[int, ...]) -> Value:

@@ -50,10 +50,10 @@ class Value(Arithmetic):
     or the value is no shape-like value. `computed` makes all elements when they are asked for. It
     is None if they do not follow from known inputs, or if `known_value` has them.
     Read known elements with `known_of`. `declared` is the type in the file; inference refines it
-    and never contradicts it.
+    and never contradicts it. A rank is `believed` if the declaration alone gives it.
     """
 
-    __slots__ = ("computed", "declared", "known_value", "names", "producer", "type")
+    __slots__ = ("believed", "computed", "declared", "known_value", "names", "producer", "type")
 
     def __init__(self, type: Type = UNKNOWN, names: list[str] | None = None) -> None:
         self.type: Type = type
@@ -62,6 +62,7 @@ class Value(Arithmetic):
         self.producer: Node | None = None
         self.known_value: KnownValue | None = None
         self.computed: OnDemand | None = None
+        self.believed = False
 
     @property
     def name(self) -> str:

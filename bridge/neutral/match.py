@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
+from bridge.neutral.builder import stored_short
 from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Yield
 from bridge.neutral.tensor import are_equal
 from bridge.neutral.types import Type
@@ -66,6 +68,9 @@ class Match:
             return [] if self.bound[pattern] is there else None
         if pattern.constant is not None:
             return [] if are_equal(pattern.constant, there.constant) else None
+        if there.constant is not None and (short := stored_short(pattern)) is not None:
+            # A file stores this constant in few bits.
+            return [] if are_equal(short, getattr(there.constant.source, "tensor", None)) else None
         if pattern in self._holes:
             self.bound[pattern] = there
             return []
@@ -87,6 +92,8 @@ class Match:
             return list(zip_longest(inputs, others))
         heads = 1 if pattern.op == "If" else 2
         pairs = [(pattern.input(head), there.input(head)) for head in range(heads)]
+        if heads > 1 and pairs[1][0] is None and known_of(pairs[1][1]).ints == (1,):
+            pairs.pop()  # A Loop without a condition starts.
         for bodies in zip(pattern.bodies, there.bodies, strict=True):
             inside = self._of_bodies(pattern, there, *bodies)
             if inside is None:

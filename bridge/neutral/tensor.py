@@ -132,6 +132,18 @@ class Tensor:
         """Bytes in packed storage."""
         return self.element.nbytes(self.size)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the storage has as many elements as the shape, as far as that is known unread."""
+        source = self.source
+        if isinstance(source, FileRange):
+            return source.length == self.nbytes
+        if isinstance(source, np.ndarray):
+            return source.size == self.size
+        if hasattr(source, "chunks"):
+            return True
+        return memoryview(source).nbytes == self.nbytes
+
     def array(self) -> np.ndarray:
         """The values, unpacked, with `shape`. Read from the file at the first call, then kept
         while small; read-only."""

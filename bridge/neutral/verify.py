@@ -86,6 +86,8 @@ def _constant(node: Node, where: str) -> None:
     type = node.outputs[0].type
     if type != TensorType(tensor.element, tensor.shape):
         _fail(where, f"its output is {type}, its value {tensor}", node)
+    if not tensor.is_whole:
+        _fail(where, f"the value of {tensor} has not as many elements", node)
 
 
 def _ports(node: Node, body: Body, where: str) -> None:

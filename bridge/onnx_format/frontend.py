@@ -16,7 +16,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.signature import impropriety
 from bridge.neutral.symbols import mark_shared_symbols
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import STRING, TensorType, Type, is_static, without_sizes
+from bridge.neutral.types import ANY, STRING, UNKNOWN, Type, with_dims
 from bridge.onnx_format import text
 from bridge.onnx_format.attributes import (
     keep_attribute,
@@ -28,6 +28,7 @@ from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.functions import Functions, inline
+from bridge.onnx_format.notes import dims_of
 from bridge.onnx_format.opsets import IMPLIED, read_opsets
 from bridge.onnx_format.order import Unordered, in_order
 from bridge.onnx_format.proto_node import ProtoNode, taken_apart
@@ -133,7 +134,6 @@ class OnnxReader:
         self.opsets = read_opsets(proto.opset_import, "the model")
         if proto.ir_version < 3:
             self.opsets.setdefault("", 1)
-        self.has_open_inputs = False
         self.repeated: list[str] = []
         # Of operators that only functions use, a model need not import the operator set.
         self.written_opsets = {k: v for k, v in self.opsets.items() if k}
@@ -152,6 +152,10 @@ class OnnxReader:
         scope.extras = self.survey.extras
         graph = self.graph(proto.graph, scope, model)
         model.graph = graph
+        for value, name in zip(graph.outputs, graph.output_names, strict=True):
+            dims = dims_of(self.survey.types.get(name, UNKNOWN))
+            if dims is not None and None not in dims and dims_of(value.type) != dims:
+                self.survey.notes.setdefault(name, {})["shape"] = dims
         if self.repeated:
             model.notes.append(
                 f"initializers of bodies repeat those around them, first {self.repeated[0]}; they "
@@ -214,7 +218,6 @@ class OnnxReader:
             if info.name in constants:
                 model.defaults[value] = constants.pop(info.name)
         mark_shared_symbols(scope.graph.inputs)
-        self.has_open_inputs = not all(_is_static(v.type) for v in scope.graph.inputs)
 
     def _initializers(self, proto: onnx.GraphProto, where: str) -> Any:
         for tensor in proto.initializer:
@@ -227,9 +230,9 @@ class OnnxReader:
             yield name, read_sparse(sparse, self.files, f'{where} / initializer "{name}"')
 
     def declared(self, type: Type) -> Type:
-        """The type of a computed value in the file. If an input has an open size, its sizes are
-        not used: somebody may have opened the input later and left the old sizes."""
-        return without_sizes(type) if self.has_open_inputs else type
+        """What the file declares of a computed value, without its sizes: they may be those of one
+        example, or of an input that somebody opened later. What they are is inferred."""
+        return with_dims(type, lambda dim: ANY)
 
     def nodes(self, protos: Sequence[onnx.NodeProto], scope: Scope) -> None:
         """Reads the nodes of a graph or function into `scope`."""
@@ -396,10 +399,6 @@ def _require_proper(nodes: Sequence[Node], where: str) -> None:
     for node in nodes:
         if why := impropriety(node):
             raise InvalidModelError(f"{where}: {why}")
-
-
-def _is_static(type: Type) -> bool:
-    return isinstance(type, TensorType) and is_static(type.shape)
 
 
 def _equal(first: Tensor, second: Tensor) -> bool:

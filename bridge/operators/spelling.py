@@ -14,7 +14,7 @@ from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I64, STRING
-from bridge.operators.type_constraints import disallowed, ill_typed, schema_type
+from bridge.operators.type_constraints import disallowed, ill_typed, schema_type, untied
 from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operator
 
 _ELEMENT_OF_TYPE = {
@@ -65,6 +65,19 @@ def type_fault(node: Node) -> str:
     spelling = row.onnx[0]
     types = tuple([v and schema_type(v.type) for v in _inputs(node, row, spelling)])
     return ill_typed(spelling.type, spelling.domain, types)
+
+
+def layer_fault(node: Node) -> str:
+    """Why no engine takes the types of the inputs of a node in IR's vocabulary; "" if it may."""
+    row = operator(node.op)
+    if row is None or node.bodies or len(node.inputs) < 2:
+        return ""
+    inputs = list(node.inputs)
+    if row.onnx and "broadcasts" not in row.traits:
+        for name in row.integers:
+            place = row.places[name]
+            inputs[place : place + 1] = [None] * (place < len(inputs))
+    return untied(node.op, tuple([v and schema_type(v.type) for v in inputs]))
 
 
 def oldest(node: Node) -> int:

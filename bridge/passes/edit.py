@@ -31,6 +31,9 @@ def cut_at(model: Model, names: Sequence[str]) -> None:
     values = {name: value for value in graph.inputs for name in value.names}
     values |= {name: v for node in graph.nodes for v in node.outputs for name in v.names}
     values |= dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
+    # Tools also show the names of nodes.
+    given = {node.name: [v.name for v in node.outputs if v.name] for node in graph.nodes}
+    names = [n for name in names for n in ([name] if name in values else given.get(name) or [name])]
     for name in names:
         _require_known(name, values, "value in its top graph that is called")
     before = names_of_outputs(graph)

@@ -61,6 +61,8 @@ def _folded(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     elif len(node.outputs) == 1:
         (value,) = node.outputs
         before = value.known_value
+        if not is_static(value.shape) and any(0 in (v.shape or ()) for v in node.operands):
+            infer(node)  # An input may have become a constant without elements.
         if fold_value(value, node, b.nodes):
             return value
         rewriter.changed |= value.known_value is not before

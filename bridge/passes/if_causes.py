@@ -95,8 +95,6 @@ def _since(node: Node, before: Deciders, options: Collection[Decider]) -> str:
 def remaining_ifs(graph: Graph) -> list[str]:
     """The number of the remaining Ifs, and the inputs that decide their conditions."""
     counts = Counter(_listed(sources) for sources in Deciders(graph, {}).sources.values())
-    if not counts:
-        return ["no If is left"]
     lines = []
     for sources, number in counts.items():
         verb = ("depends", "is left") if number == 1 else ("depend", "are left")

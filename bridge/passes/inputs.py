@@ -24,7 +24,8 @@ from bridge.neutral.types import (
     low,
     without_sizes,
 )
-from bridge.passes.applies import applies
+from bridge.neutral.xml_names import clean
+from bridge.passes.applies import always, applies
 from bridge.passes.context import Context
 from bridge.records.boundary import CONSTANTS
 from bridge.suggestions import unknown
@@ -60,6 +61,30 @@ def defaults_to_constants(model: Model, context: Context) -> bool:
         CONSTANTS.write(model.metadata, [value.name for value in gone])
     infer_graph(model.graph)
     return True
+
+
+@applies(always)
+def clean_names(model: Model, context: Context) -> bool:
+    """Gives inputs and outputs, in place, names that XML can hold, before records name them."""
+    graph = model.graph
+    names = names_of_outputs(graph)
+    ends = dict.fromkeys([*(n for v in graph.inputs for n in v.names), *names])
+    taken, new = set(ends), dict[str, str]()
+    for name in ends:
+        if (cleaned := clean(name)) != name:
+            while cleaned in taken:
+                cleaned += "_"
+            taken.add(cleaned)
+            new[name] = cleaned
+    if new:
+        for value in (*graph.inputs, *graph.outputs):
+            value.names = [new.get(name, name) for name in value.names]
+        graph.output_names = [new.get(name, name) for name in names]
+        context.report.notes.append(
+            f"XML cannot hold the names of inputs and outputs {', '.join(map(repr, new))}; in the "
+            f"IR these are {', '.join(map(repr, new.values()))}"
+        )
+    return bool(new)
 
 
 def require_declared_types(model: Model, context: Context) -> None:

@@ -9,7 +9,7 @@ from bridge.neutral.inference.constraints import contradictions
 from bridge.neutral.ports import Carried
 from bridge.neutral.signature import wrong_count
 from bridge.neutral.verify import verify
-from bridge.operators.spelling import type_fault
+from bridge.operators.spelling import layer_fault, type_fault
 from bridge.passes.applies import always, applies, reads
 from bridge.passes.context import Context
 
@@ -39,7 +39,7 @@ def check_legality(model: Model, context: Context) -> None:
 
     def faults(node: Node) -> tuple[str, ...]:
         """The faults of a node by the rules of both formats, the first one first."""
-        why = _negative_padding(node) if to_onnx else ""
+        why = _negative_padding(node) if to_onnx else layer_fault(node)
         why = why or wrong_count(node) or failing.get(node, "") or _changing_state(node)
         return (why,) if why else ()
 

@@ -66,9 +66,11 @@ def _layouts(name: str, layout: Any) -> tuple[str, str]:
     fits = all(re.fullmatch(r"[A-Z?]+", part) for part in parts) and len(parts) <= 2
     letters = [sorted(part.replace("?", "")) for part in parts]
     if not fits or any(len(set(of_one)) < len(of_one) for of_one in letters):
+        tensor, colon, model = str(layout).partition(":")
+        other = f'; where the tensor stands first, as for OVMS, it is "{model}->{tensor}" here'
         raise UsageError(
             f'the `layout` of "{name}" is {layout!r}; it has a letter for each axis, ? for any: '
-            "NCHW, or NHWC->NCHW for a model of NHWC that is fed NCHW"
+            f"NCHW, or NHWC->NCHW for a model of NHWC that is fed NCHW{other * bool(colon)}"
         )
     if len(parts) == 2 and (sorted(parts[0]) != sorted(parts[1]) or parts[0].count("?") > 1):
         raise UsageError(f'the `layout` of "{name}" is {layout!r}; both need the same letters')

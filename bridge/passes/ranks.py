@@ -20,11 +20,12 @@ from bridge.neutral.graph import (
     names_of_outputs,
     producer_of,
 )
+from bridge.neutral.inference import infer_graph
 from bridge.neutral.inference.constraints import RankDemand, RankRelation, rank_constraints
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
-from bridge.neutral.types import TensorType
+from bridge.neutral.types import ANY, TensorType
 from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
@@ -63,6 +64,7 @@ def settle_ranks(model: Model, context: Context) -> bool:
     for name in context.output_ranks:
         if name not in names:
             raise UsageError(unknown("output", name, names))
+    _override(graph, names, context)
     if not context.ask(has_open_rank, graph) and not any(map(open_target, graph.walk())):
         require_output_ranks(graph, context)
         return False
@@ -84,6 +86,15 @@ def settle_ranks(model: Model, context: Context) -> bool:
         if shape is not None and value.rank is None:
             context.disbelieved[name] = shape
     return True
+
+
+def _override(graph: Graph, names: Sequence[str], context: Context) -> None:
+    """Gives outputs whose rank the file alone declares the rank that the user gives."""
+    for value, name in zip(graph.outputs, names, strict=True):
+        rank = context.output_ranks.get(name, value.rank)
+        if value.believed and rank is not None and rank != value.rank:
+            value.declared = TensorType(value.element, (ANY,) * rank)
+            infer_graph(graph)
 
 
 def has_open_rank(graph: Graph) -> bool:

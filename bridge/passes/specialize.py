@@ -138,8 +138,10 @@ def specialize(model: Model, context: Context) -> None:
 
 def tell_what_is_left(model: Model, context: Context) -> bool:
     """Reports which Ifs stayed, and why. It runs when branches that fail are pruned."""
-    if context.options.get("ifs", "keep") == "keep":
-        context.report.specialized += remaining_ifs(model.graph)
+    left = remaining_ifs(model.graph)
+    # A model that had none needs no line that none is left.
+    if context.options.get("ifs", "keep") == "keep" and (left or context.report.specialized):
+        context.report.specialized += left or ["no If is left"]
     return False
 
 

@@ -28,12 +28,15 @@ from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, RunQuirk, engine_of
 __all__ = ["CPU", "GPU", "ORDER", "QUIRKS", "Quirk", "by_name", "named", "of_engine"]
 
 FILES = (
-    "bits", "computed", "constants", "empty", "fused", "integers", "kernels", "memory", "nonfinite",
-    "rounding", "simplified", "sizes", "types", "variables",
+    "bits", "computed_operands", "constants", "empty", "fused", "gpu_bodies", "if_outputs",
+    "integers", "kernels", "nonfinite", "open_sizes", "outputs", "parts", "rounding", "simplified",
+    "truth_values", "variables",
 )  # fmt: skip
 """The files that declare quirks."""
 
-FILES_OF_CLAUSES = ("loops.copies", "loops.memory", "loops.sizes", "loops.trips")
+FILES_OF_CLAUSES = (
+    "loops.changing_sizes", "loops.copies", "loops.shared_memory", "loops.trips",
+)  # fmt: skip
 
 CLAUSES = (
     "no_nested_iterators", "unknown_input", "stacks_without_iteration",
@@ -73,8 +76,8 @@ ORDER: tuple[str, ...] = (
     # The GPU plugin alone, but for OneHot.
     "copied_branches", "copied_loops", "computed_one_hot", "kernel_of_vectors",
     "computed_slope", "window_beyond_input", "sizes_of_constant",
-    "bound_of_norm", "sign_of_remainder",
-    "rows_of_scaled_bytes", "ties_of_quantisation", "read_on_host",
+    "range_without_type", "bound_of_norm", "sign_of_remainder",
+    "rows_of_scaled_bytes", "ties_of_quantisation", "row_on_host", "read_on_host",
     "rows_behind_boxes",
     "parts_in_place", "attention_over_queries",
     "copied_output", "first_operand_of_lower_rank",

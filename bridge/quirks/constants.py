@@ -44,24 +44,31 @@ TAKERS = (
 )  # fmt: skip
 """Elementwise operators with several operands."""
 
+CONVOLUTIONS = (
+    "Conv", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData",
+)  # fmt: skip
+
 
 # OpenVINO folds operators of constants if it can evaluate them. The CPU plugin runs the other ones
 # once, when it compiles the model. An elementwise operator may then write its result over such a
 # value. The next inference, or the next iteration of a Loop, reads the overwritten value.
 @barrier(
     *TAKERS,
+    *CONVOLUTIONS,
     hides="content",
     beside=is_unfolded,
     symptom="An operator of constants that OpenVINO does not fold (GatherElements, GatherND, Conv, "
     "Elu, ..., a Gather or MatMul of scaled bytes, arithmetic in 8 bits) is computed once. An "
     "elementwise operator writes over its result, which is wrong from the second inference or "
-    "iteration on.",
+    "iteration on. A convolution of quantised constants reads freed memory, or does not compile.",
     cost="a Gather of the constant, and a 0 from a Bucketize of a random number below 1/2",
 )
 def computed_constant(node: Node, place: Place) -> list[bool]:
     """At an elementwise operator with one input that the plugin computes from constants and one
-    that it does not know."""
+    that it does not know. At a convolution that knows all."""
     known = [when_known(value, place) for value in node.operands]
+    if node.op in CONVOLUTIONS:
+        return [max(known) < KnownAt.UNKNOWN, *[False] * (len(known) - 1)]
     return [
         fact is KnownAt.COMPUTED < max(known) and may_hold(value, node.outputs[0])
         for value, fact in zip(node.operands, known, strict=True)

@@ -5,7 +5,6 @@ from math import inf
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import infer
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Stacked
@@ -127,10 +126,6 @@ def known_empty_tensor(node: Node, place: Place) -> list[bool]:
     data, *others = node.inputs
     if data is None:
         return []
-    made = data.producer
-    if made is not None and any(v is not None and 0 in (v.shape or ()) for v in made.inputs):
-        infer(made)  # What was folded in front of it may tell more.
-        infer(node)
     shape = node.outputs[0].shape or ()
     if 0 not in shape or sum(not isinstance(dim, int) for dim in shape) != 1:
         return []

@@ -4,8 +4,6 @@ from functools import partial, reduce
 from itertools import zip_longest
 from operator import or_
 
-import numpy as np
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
@@ -27,9 +25,7 @@ from bridge.quirks.quirk import (
     quirk,
 )
 
-_OF_ARRAYS = {"Add": np.add, "Div": np.divide, "Mul": np.multiply, "Sub": np.subtract}
-
-SCALING = tuple(_OF_ARRAYS)
+SCALING = ("Add", "Div", "Mul", "Sub")
 """Arithmetic that the plugin fuses into a reduction, a product or a FakeQuantize."""
 
 BOUNDS = ("Clip", "Max", "Min")
@@ -69,109 +65,69 @@ FAR = 8
     "wrong elements of the constant. Behind a reduction of three axes that keeps the second, it "
     "takes another axis. A product of shape [n, 4, 3, 4] plus a constant of shape [1, 4, 1, 1] has "
     "this constant along the last axis; with another size there, or with a constant along a last "
-    "axis of open size, the model fails. A FakeQuantize behind the arithmetic has "
-    "the constant of the first channel for all, in a body or with a dynamic shape. Behind a "
-    "reduction, an integer Divide by a constant rounds to the nearest integer, and a constant "
-    "divided by the result exchanges its operands. Behind a reduction of a tensor of three axes of "
-    "f64, a Divide by one constant computes the first batch alone, and so does all arithmetic with "
-    "one constant behind one of integers, a Subtract from another tensor and a Negative too.",
+    "axis of open size, the model fails. A FakeQuantize behind the arithmetic has the constant of "
+    "the first channel for all, in a body or with a dynamic shape. Behind a reduction, an integer "
+    "Divide by a constant rounds to the nearest integer, and a constant divided by the result "
+    "exchanges its operands. Behind a reduction of a tensor of three axes of f64, a Divide by one "
+    "constant computes the first batch alone, and so does all arithmetic with one constant behind "
+    "one of integers, a Subtract from another tensor and a Negative too.",
     cost="a maximum of the operand with itself",
 )
 def channels_in_kernel(node: Node, place: Place) -> list[bool]:
-    """At a Div of integers behind a reduction, or of f64 behind one of three axes, if OpenVINO
-    knows one operand. At all arithmetic of integers behind one of three axes, if OpenVINO knows one
-    operand, and where it is subtracted or negated. At arithmetic with a constant of several
-    elements behind a reduction of three axes that keeps the second, or at a BatchNormalization
-    there. At arithmetic of open shape, or PRelu, behind a MatMul by constants, if the other operand
-    is a constant along axis 1, and this axis is not the last one; behind any product, if a constant
-    lies along a last axis of open size.
+    """At arithmetic behind a reduction of three axes: of integers or f64, or with a constant of
+    several elements. At a Div of integers or f64 behind any reduction. At arithmetic with a
+    constant of several elements behind a product, unless they lie along a last axis of known size.
 
-    At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
-    behind its bounds, where nothing else reads the arithmetic. Not if a convolution or a MatMul in
-    front computes all of it. Not if OpenVINO moves the constants into the limits: without bounds,
-    with 16, 255 or 256 levels, a known number of channels, and no scale below 0.
+    At a FakeQuantize in a body or of open shape, behind arithmetic with constants of several
+    elements, where nothing else reads the arithmetic. Not if a convolution or a MatMul in front
+    computes all of it. Not if OpenVINO moves the constants into the limits: without bounds, with
+    16, 255 or 256 levels, a known number of channels, and no scale below 0.
     """
     if node.op == "FakeQuantize":
         return [_is_quantised(node, place), *[False] * 4]
-    if node.op == "BatchNormalization":
-        return [_is_scaled_wrongly(node.operand(0), place), *[False] * 4]
-    if node.op == "Neg":
-        return [_is_confused(node.operand(0), node.operand(0), node, place)]
-    one, other = node.operands
+    one, other = node.operands[0], node.operands[-1]
+    if node.op in ("BatchNormalization", "Neg"):
+        return [_is_confused(one, other, node, place), *[False] * (len(node.inputs) - 1)]
     return [_is_confused(one, other, node, place), _is_confused(other, one, node, place)]
 
 
 def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
-    """Whether the kernel that computes an operand computes the node wrongly."""
-    kernel, is_view = _kernel(data, place)
+    """Whether the kernel that computes an operand may compute the node wrongly."""
+    kernel = _kernel(data, place)
     if kernel is None:
         return False
-    if kernel.op.startswith("Reduce"):
-        integers = all(v.element is not None and v.element.is_integer for v in (data, other))
+    several = _is_several(other, place)
+    if kernel.op in REDUCTIONS:
         in_batches = kernel.operand(0).rank in (3, None)
-        known = is_known(data, place) or is_known(other, place)
-        if node.op == "Div" and (integers or (data.element is F64 and in_batches)) and known:
-            return True
-        negated = node.op == "Neg" or (node.op == "Sub" and data is node.inputs[1])
-        if integers and in_batches and (negated or (known and node.op in SCALING)):
-            return True
-        several = is_known(other, place) and is_static(other.shape) and size_of(other.shape) > 1
-        return several and node.op in SCALING and _keeps_channels(kernel)
-    return not is_view and _is_across(data, other, node, kernel, place)
+        narrow = data.element is not None and data.element.is_float and data.element is not F64
+        return (in_batches and several) or (not narrow and (in_batches or node.op == "Div"))
+    behind = len(other.dims) - (node.outputs[0].rank or 0) if several else 0
+    sizes = (*[1] * -behind, *other.dims) if node.op != "PRelu" or other.rank != 1 else (0, 1)
+    return several and (sizes[-1] == 1 or not isinstance(data.dims[-1], int))
 
 
-def _is_scaled_wrongly(value: Value, place: Place) -> bool:
-    """Whether the kernel that computes a value scales channels wrongly."""
-    kernel, _ = _kernel(value, place)
-    return kernel is not None and kernel.op in REDUCTIONS and _keeps_channels(kernel)
+def _is_several(value: Value, place: Place) -> bool:
+    """Whether OpenVINO knows a value of several elements."""
+    return is_known(value, place) and is_static(value.shape) and size_of(value.shape) > 1
 
 
-def _is_across(data: Value, other: Value, node: Node, product: Node, place: Place) -> bool:
-    """Whether the axis of a constant is not the one that the kernel of a product takes, or has no
-    size yet."""
-    rank, sizes = node.outputs[0].rank or 0, other.shape
-    if data.rank != rank or rank < 2 or not is_known(other, place) or not is_static(sizes):
-        return False
-    size = size_of(sizes)
-    if size < 2 or size != max(sizes):
-        return False
-    axis = rank - len(sizes) + sizes.index(size)
-    if node.op == "PRelu" and len(sizes) == 1:
-        axis = 1
-    if axis == rank - 1:
-        return not isinstance(data.dims[axis], int)
-    is_open = place.body is not None or not is_static(data.shape)
-    weighted = product.op == "MatMul" and is_known(product.inputs[1], place)
-    return axis == 1 and weighted and (is_open or node.op == "PRelu")
-
-
-def _kernel(value: Value, place: Place) -> tuple[Node | None, bool]:
-    """The reduction or product behind element-wise operators, each with one operand that is
-    computed, and whether a view stands between."""
-    is_view = False
+def _kernel(value: Value, place: Place) -> Node | None:
+    """The reduction or product behind element-wise operators and views, each with one operand that
+    is computed."""
     for _ in range(FAR):
         made = value.producer
         if made is None or is_hidden(value, "memory") or value.constant is not None:
             break
         if made.op in REDUCTIONS or made.op in ("Einsum", "MatMul"):
-            return made, is_view
-        if made.op not in ELEMENTWISE and made.op not in (*VIEWS, "PRelu"):
+            return made
+        if made.op not in (*ELEMENTWISE, *VIEWS, "PRelu"):
             break
-        is_view |= made.op in VIEWS
         operands = made.operands[:1] if made.op in VIEWS else made.operands
         computed = [operand for operand in operands if not is_known(operand, place)]
         if len(computed) != 1:
             break
         value = computed[0]
-    return None, is_view
-
-
-def _keeps_channels(reduction: Node) -> bool:
-    """Whether a node reduces three axes, but not the axis of channels."""
-    data, axes = reduction.inputs[0], known_of(reduction.input(1)).ints
-    if data is None or data.rank not in (3, None):
-        return False
-    return axes is None or not {1, -2} & set(axes)
+    return None
 
 
 def _is_quantised(node: Node, place: Place) -> bool:
@@ -181,55 +137,18 @@ def _is_quantised(node: Node, place: Place) -> bool:
         return False
     value, behind, moves = x, False, node.attributes["levels"] in LEVELS and place.body is None
     while (made := place.single_use(value, *SCALING, *BOUNDS)) and not is_hidden(value, "memory"):
-        before, constant = _operands(made)
-        if before is None:
+        computed = [v for v in made.operands if not is_known(v, place)]
+        if len(computed) != 1:
             break
-        if made.op in BOUNDS:
-            moves = False
-        elif constant is not None and _is_for_channels(constant, x):
-            behind = True
+        before = computed[0]
+        moves &= made.op not in BOUNDS
+        for constant in (v for v in made.operands if _is_several(v, place)):
+            scale, behind = known_of(constant).reals, True
             moves &= before.rank == x.rank and isinstance(before.dims[1], int)
-            moves &= made.op in ("Add", "Sub") or bool((constant > 0).all())
+            moves &= made.op in ("Add", "Sub") or (scale is not None and bool((scale > 0).all()))
         value = before
     is_product = value.producer is not None and value.producer.op in PRODUCTS
     return behind and not (place.count(value) == 1 if is_product else moves)
-
-
-def _operands(node: Node) -> tuple[Value | None, np.ndarray | None]:
-    """The only operand that is computed, and a constant operand."""
-    computed, constant = [], None
-    for value in node.inputs:
-        known = None if value is None else _constants(value)
-        if known is not None:
-            constant = known
-        elif value is not None:
-            computed.append(value)
-    return (computed[0] if len(computed) == 1 else None), constant
-
-
-def _constants(value: Value) -> np.ndarray | None:
-    """The elements of a constant, or of arithmetic of constants."""
-    known = value.behind("Cast").constant
-    if known is not None:
-        elements = known.array()
-        is_line = known.size == max(known.shape, default=1)
-        return elements.astype(np.float32) if is_line else elements
-    made = value.producer
-    if made is None or made.op not in SCALING:
-        return None
-    x, y = (None if operand is None else _constants(operand) for operand in made.inputs)
-    if x is None or y is None:
-        return None
-    with np.errstate(all="ignore"):
-        return np.asarray(_OF_ARRAYS[made.op](x, y))
-
-
-def _is_for_channels(constant: np.ndarray, x: Value) -> bool:
-    """Whether the elements of a constant differ along axis 1 alone."""
-    shape = (1,) * (len(x.dims) - constant.ndim) + constant.shape
-    if len(shape) != len(x.dims) or shape[1] != constant.size or constant.size < 2:
-        return False
-    return bool((constant != constant.flat[0]).any())
 
 
 USUAL_AXES = 4

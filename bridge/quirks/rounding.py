@@ -13,7 +13,7 @@ from bridge.neutral.types import BF16, F32, F64, is_static, size_of
 from bridge.operators import Result
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, when_known
-from bridge.quirks.quirk import GPU, Place, quirk
+from bridge.quirks.quirk import GPU, MOVES, Place, quirk
 
 DIGITS = 24
 """The binary digits of an f32."""
@@ -48,6 +48,7 @@ def _once(value: Value) -> int:
     "Div",
     "Round",
     recorded=True,
+    uses=True,
     needs=("Round",),
     symptom="A quotient is the product with a rounded reciprocal. One that is rounded to an "
     "integer may go to the wrong neighbour if it lies halfway between two. A range divided by 255, "
@@ -128,11 +129,22 @@ def _is_number(value: Value) -> bool:
     return is_static(value.shape) and size_of(value.shape) == 1
 
 
+STEPS = (*MOVES, "Add", "Cast", "Clip", "Div", "Round", "Sub")
+"""The operators between a scale and the integers that it gives."""
+
+MOST_STEPS = 30
+"""The most results of such operators that are followed."""
+
+
 def _is_shown(scale: Value, place: Place) -> bool:
-    """Whether a scale is one number that the model gives as an output."""
-    if place.holder is not None or not _is_number(scale):
-        return False
-    return any(place.of(output) is scale for output in place.graph.outputs)
+    """Whether a scale is one number, and is an output of its graph, or gives integers that are."""
+    outputs, found = {*map(place.of, place.graph.outputs)}, [scale]
+    for value in found if _is_number(scale) else ():
+        if value in outputs:
+            return True
+        made = [user.outputs[0] for user in place.users(value) if user.op in STEPS]
+        found += made if len(found) < MOST_STEPS else []
+    return False
 
 
 def _is_rounded(divisor: np.ndarray) -> bool:

@@ -1,7 +1,6 @@
 """Simplifications of OpenVINO that change the meaning of a model."""
 
 from collections.abc import Sequence
-from operator import itemgetter, or_
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import May
@@ -9,12 +8,12 @@ from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, op, var
-from bridge.neutral.types import Dim, is_same, is_static
+from bridge.neutral.types import is_same
 from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
-from bridge.quirks.quirk import BOTH, MOVES, RECURRENT, REDUCTIONS, RESHAPES, Place, barrier, quirk
+from bridge.quirks.quirk import BOTH, MOVES, RECURRENT, REDUCTIONS, Place, barrier, quirk
 
 
 class OfShape(May):
@@ -101,43 +100,27 @@ def of_vector(b: Builder, found: Found, uses: Uses) -> Value:
     cost="a maximum of the view, or of its operand, with itself",
 )
 def rearranged_views(node: Node, place: Place) -> list[bool]:
-    """At a view of a reduction without `keep_dims`, if it has the rank of the reduction, and all
-    its axes but one are copied, or have size 1 and the number of a reduced axis. At such a
-    reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction behind
-    new axes of size 1, if it keeps an axis before them, or counts from the end. At a GatherElements
-    of a Slice that begins at 0 with step 1. At a Gather along a new axis of a tensor with several
-    open sizes, but for a scalar index. At a Gather of known places in a vector that a Concat makes
-    of one output of several. At a Transpose of the states of one of several recurrent layers of a
-    tensor, with an axis for their one direction.
+    """At a view of a reduction without `keep_dims` that has the rank of the reduction and another
+    shape. At a reduction of a view that has an axis of size 1 at a new place, and keeps this axis.
+    At a GatherElements of a Slice. At a Gather from an Unsqueeze with several open sizes, but for a
+    scalar index. At a Gather of known places in a vector that a Concat makes of one output of
+    several. At a Transpose of the states of one of several recurrent layers of a tensor, with an
+    axis for their one direction.
     """
-    if None in (node.operand(0).rank, node.outputs[0].rank):
+    data, output = node.operand(0), node.outputs[0]
+    if None in (data.rank, output.rank):
         return []
     if node.op == "GatherElements":
-        wrong = _is_cut_from_start(node)
+        wrong = producer_of(data, "Slice") is not None
     elif node.op == "Gather":
-        wrong = _is_gathered(node) or _is_of_part(node)
+        is_open = sum(not isinstance(dim, int) for dim in data.dims) > 1
+        is_new = is_open and producer_of(data, "Unsqueeze") is not None
+        wrong = (is_new and node.operand(1).rank != 0) or _is_of_part(node)
     elif node.op in MOVES:
         wrong = _is_dropped(node, place) or _is_of_steps(node, place)
     else:
         wrong = _is_moved(node, place)
     return [wrong, *[False] * (len(node.inputs) - 1)]
-
-
-def _is_cut_from_start(node: Node) -> bool:
-    cut = producer_of(node.operand(0), "Slice")
-    starts, steps = (known_of(cut.input(i)).ints if cut else None for i in (1, 4))
-    return set(starts or (-1,)) == {0} and set(steps or (-1,)) == {1}
-
-
-def _is_gathered(node: Node) -> bool:
-    """Whether OpenVINO removes an Unsqueeze of open sizes with what gathers along its axis."""
-    data = node.operand(0)
-    view = producer_of(data, "Unsqueeze")
-    if not view or node.operand(1).rank == 0:
-        return False
-    new, along = (known_axes(v, data.rank or 0) for v in (view.input(1), node.input(2)))
-    is_open = sum(not isinstance(dim, int) for dim in data.dims) > 1
-    return is_open and not {*(new or ())}.isdisjoint(along or ())
 
 
 def _is_of_part(node: Node) -> bool:
@@ -160,102 +143,32 @@ def _is_of_steps(node: Node, place: Place) -> bool:
 
 
 def _is_dropped(node: Node, place: Place) -> bool:
-    """Whether OpenVINO takes a view of a reduction for one that only keeps the reduced axes."""
-    output, reduced = node.outputs[0], _before_views(node, place)
+    """Whether OpenVINO may take a view of a reduction for one that only keeps the reduced axes."""
+    reduced, output = node.operand(0), node.outputs[0]
+    while (view := place.single_use(reduced, *MOVES)) and _is_reshape(view):
+        reduced = view.operand(0)
     reduction = producer_of(reduced, *REDUCTIONS)
-    if not reduction or reduction.attributes["keepdims"] or place.count(output) != 1:
+    if not reduction or reduction.attributes["keepdims"] or output.rank != reduced.rank:
         return False
-    if output.rank != reduced.rank or is_same(output.shape, reduced.shape):
-        return False
-    axes = known_axes(reduction.input(1), reduction.operand(0).rank or 0) or ()
-    asked = known_of(node.input(1)).ints or ()
-    copied = [False] * len(output.dims)
-    if node.op == "Transpose":
-        copied = [at == old for at, old in enumerate(asked)]
-    elif node.op == "Reshape" and not node.attributes["allowzero"]:
-        copied = [size == 0 for size in asked]
-    # OpenVINO counts the axes otherwise once it has moved a view that stands in front.
-    moves = producer_of(reduction.operand(0), *MOVES) is not None
-    known = [dim == 1 and (moves or at in axes) for at, dim in enumerate(output.dims)]
-    return _is_reshape(node) and sum(not one for one in map(or_, copied, known)) <= 1
+    return _is_reshape(node) and not is_same(output.shape, reduced.shape)
 
 
 def _is_moved(node: Node, place: Place) -> bool:
-    """Whether OpenVINO moves a view of the data behind a reduction, and to a wrong place."""
+    """Whether OpenVINO may move a view of the data behind a reduction, and to a wrong place."""
     data = node.operand(0)
-    axes = known_axes(node.input(1), data.rank or 0)
-    if not axes:
-        return False
-    if not node.attributes["keepdims"]:
-        order = [(old, data.dims[at]) for at, old in _order(data, place) if at not in axes]
-        moving = [old for old, dim in order if dim != 1]
-        if order != sorted(order, key=itemgetter(0)) and moving == sorted(moving):
-            return True
-    is_negative = min(known_of(node.inputs[1]).ints or ()) < 0
-    view = place.single_use(data, *RESHAPES)
-    if not view:
-        return is_negative and _is_of_view(data, place)
-    before = _before_views(view, place).shape or ()
-    new = _new_axes(data.dims, before)
-    if view.op == "Unsqueeze" and not new:
-        new = [*(known_axes(view.input(1), data.rank or 0) or ())]
-    if not new or not {*new}.isdisjoint(axes):
-        return False
-    others = [dim for at, dim in enumerate(data.dims) if at not in new]
-    if others != [*before] or any(data.dims[at] != 1 for at in new):
-        return True
-    is_kept = node.attributes["keepdims"] and is_static(data.shape)
-    return (is_kept and min(axes) < max(new)) or (is_negative and min(new) > max(axes))
-
-
-def _order(value: Value, place: Place) -> list[tuple[int, int]]:
-    """For each axis its place before Transposes, which OpenVINO moves behind reductions."""
-    order = [*range(len(value.dims))]
-    while made := place.single_use(value, "Transpose", *REDUCTIONS):
-        old = known_of(made.input(1)).ints if made.op == "Transpose" else None
-        if old is not None:
-            order = [old[at] for at in order]
-        elif made.op == "Transpose" or not made.attributes["keepdims"]:
-            break
-        value = made.operand(0)
-    return [*enumerate(order)]
-
-
-def _is_of_view(value: Value, place: Place) -> bool:
-    """Whether reductions stand between a value and a view, which OpenVINO moves behind them."""
+    value, axes = data, known_axes(node.input(1), data.rank or 0) or ()
     while made := place.single_use(value, *REDUCTIONS):
         value = made.operand(0)
-    return place.single_use(value, *RESHAPES) is not None
-
-
-def _before_views(node: Node, place: Place) -> Value:
-    """The value in front of a view, and of views that only this one reads."""
-    value = node.operand(0)
-    while (view := place.single_use(value, *MOVES)) and _is_reshape(view):
-        value = view.operand(0)
-    return value
+    view = place.single_use(value, *MOVES)
+    before = view.operand(0).dims if view else data.dims
+    kept = (at for at, dim in enumerate(data.dims) if dim == 1 and at not in axes)
+    return any(before[at : at + 1] != (1,) for at in kept)
 
 
 def _is_reshape(view: Node) -> bool:
-    order = known_of(view.input(1)).ints if view.op == "Transpose" else ()
-    return order is not None and _moves_ones_alone(order, view.operand(0).shape or ())
-
-
-def _moves_ones_alone(order: Sequence[int], dims: Sequence[Dim]) -> bool:
-    """Whether the axes of other sizes than 1 keep their order among themselves."""
-    others = [axis for axis in order if dims[axis : axis + 1] != (1,)]
-    return others == sorted(others)
-
-
-def _new_axes(wanted: Sequence[Dim], sizes: Sequence[Dim]) -> list[int]:
-    """The axes of a view of known shape that OpenVINO takes for new ones of size 1."""
-    if not is_static((*wanted, *sizes)):
-        return []
-    new: list[int] = []
-    at = 0
-    for place, size in enumerate(wanted):
-        if at + 1 < len(sizes) and size == sizes[at]:
-            at += 1
-        elif size == 1 and (place >= len(sizes) + len(new) or sizes[at] != 1):
-            new.append(place)
-    return new if at + 1 >= len(sizes) else []
+    """Whether a view keeps the order of the axes of other sizes than 1."""
+    if view.op != "Transpose":
+        return True
+    order, dims = known_of(view.input(1)).ints, view.operand(0).dims
+    others = [axis for axis in order or () if axis is not None and dims[axis] != 1]
+    return order is not None and others == sorted(others)

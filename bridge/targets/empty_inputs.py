@@ -9,7 +9,7 @@ the input's size makes it refuse the input itself, and nothing else goes wrong.
 from collections.abc import Iterator
 
 from bridge.neutral.graph import Model, Node, producer_of
-from bridge.neutral.types import Dim, Interval, with_dims
+from bridge.neutral.types import Dim, Interval, is_static, with_dims
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.quirk import ELEMENTWISE
@@ -51,5 +51,8 @@ def _needed(node: Node, uses: Uses) -> Iterator[Dim]:
         (result,) = node.outputs
         joined = any(user.op in ELEMENTWISE for user in uses.users(result))
         size = first.dims[-2 if node.attributes["transpose_a"] and first.rank > 1 else -1]
-        if (joined or producer_of(first, "Softmax")) and size not in (result.shape or (size,)):
+        # A known size of the other operand decides it.
+        is_open = node.operand(1).rank != 1 and not is_static(node.operand(1).dims[-2:])
+        is_wrong = is_open and (joined or producer_of(first, "Softmax") is not None)
+        if is_wrong and size not in (result.shape or (size,)):
             yield size

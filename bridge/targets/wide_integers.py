@@ -126,6 +126,13 @@ def _are_places(value: Value) -> bool:
 
 def note_wide_integers(model: Model, context: Context) -> bool:
     """Notes the numbers that may leave 32 bits and are computed with."""
+    if names := wide_integers(model):
+        context.report.notes.append(f"integers are computed in 32 bits: {', '.join(names)}")
+    return False
+
+
+def wide_integers(model: Model) -> list[str]:
+    """The names, quoted, of the numbers that may leave 32 bits and are computed with."""
     sources = [value for value in model.graph.inputs if value.element in WIDE]
     for node in model.graph.walk():
         if not node.outputs or node.outputs[0].element not in WIDE:
@@ -137,7 +144,4 @@ def note_wide_integers(model: Model, context: Context) -> bool:
             sources.append(made)
     uses = Facts(Roles(Facts(OfCount(), model.graph)), model.graph) if sources else None
     wide = [value.name for value in sources if uses is not None and uses.of(value) is Role.NUMBER]
-    if wide:
-        names = ", ".join(f'"{name}"' for name in dict.fromkeys(wide))
-        context.report.notes.append(f"integers are computed in 32 bits: {names}")
-    return False
+    return [f'"{name}"' for name in dict.fromkeys(wide)]

@@ -64,6 +64,36 @@ def _largest(op: Any) -> tuple[list[Any], list[Any]]:
     return [op.relu(top.output(0)), op.convert(top.output(1), "f32")], [x]
 
 
+def _counted(op: Any) -> tuple[list[Any], list[Any]]:
+    ends = [op.parameter([], np.int64) for _ in range(3)]
+    return [op.range(*ends, "i64")], ends
+
+
+def _suppressed(op: Any) -> tuple[list[Any], list[Any]]:
+    given = [op.parameter(shape, np.float32) for shape in ([1, 20, 4], [1, 2, 20], [], [])]
+    most = op.parameter([], np.int64)
+    found = op.non_max_suppression(*given[:2], most, *given[2:])
+    return [found.output(0)], [*given, most]
+
+
+def _narrowed(op: Any) -> tuple[list[Any], list[Any]]:
+    x = op.parameter([-1, 3], np.float32)
+    return [op.convert(x, "i32"), op.convert(x, "u8")], [x]
+
+
+def _padded(op: Any) -> tuple[list[Any], list[Any]]:
+    x, begin, end = (
+        op.parameter(*a) for a in (([-1, 5], np.float32), ([2], np.int64), ([2], np.int64))
+    )
+    return [op.pad(x, begin, end, "reflect")], [x, begin, end]
+
+
+def _gathered(op: Any) -> tuple[list[Any], list[Any]]:
+    shapes = ([5, 2, 3], [5, 2, 3], [2], [])
+    given = [op.parameter(shape, np.int32) for shape in shapes]
+    return [op.gather_tree(*given)], given
+
+
 @pytest.mark.parametrize("name", ONNX)
 def test_no_false_alarm_of_onnx(name: str, tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(HEADER + "g " + ONNX[name]), tmp_path / "m.onnx")
@@ -72,7 +102,21 @@ def test_no_false_alarm_of_onnx(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "made", [_placed, _searched, _buckets, _shifted, _regions, _turned, _largest]
+    "made",
+    [
+        _placed,
+        _searched,
+        _buckets,
+        _shifted,
+        _regions,
+        _turned,
+        _largest,
+        _counted,
+        _suppressed,
+        _narrowed,
+        _padded,
+        _gathered,
+    ],
 )
 def test_no_false_alarm_of_irs(
     made: Callable[[Any], tuple[list[Any], list[Any]]], tmp_path: Path

@@ -32,7 +32,7 @@ ARITHMETIC = {
     "j = Mul (i, three)": (0, 6),
     "j = Div (i, three)": (0, 59),
     "c = Less (i, zero) a = Sub (i, one) j = Where (c, one, a)": (1, 20),
-    "a = Max (i, zero) j = Min (a, last)": (-100, 100),
+    "a = Max (i, zero) j = Min (a, last)": (-16, 35),
     "j = Add (i, k)": (0, 9),
 }
 

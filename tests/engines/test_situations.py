@@ -231,6 +231,15 @@ def test_a_planted_fault_is_found(name: str) -> None:
     assert report.different, str(report)
 
 
+def test_the_first_line_names_sides_of_conditions() -> None:
+    source = parsed(
+        "g (float[n] x) => (float[n] y) <float zero = {0}> "
+        "{ a = Abs (x) c = Less (a, zero) y = Where (c, zero, x) }"
+    )
+    first, *_ = str(check(source, source)).splitlines()
+    assert first.endswith(", but 1 of 2 sides of conditions not shown")
+
+
 def test_a_report_says_what_was_not_met() -> None:
     source = parsed(
         "g (float[n] x) => (float[n] y, bool[n] z) <float k = {2}, float zero = {0}> "

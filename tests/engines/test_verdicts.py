@@ -223,3 +223,22 @@ def test_an_operator_whose_results_depend_on_threads(tmp_path: Path) -> None:
     cases = report.inputs.cases
     drawn = [one for one in report.verdict.comparisons if not cases[one.case].recipe.scales]
     assert max(one.difference.absolute for one in drawn) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [("y = Less (t, u)", '"t", "u"'), ("y = Gather (t, u)", "")],
+)
+def test_integers_beyond_32_bits_are_said(body: str, names: str, tmp_path: Path) -> None:
+    kind = "bool" if names else "int64"
+    text = f"(int64[n] t, int64[1] u) => ({kind}[m] y) {{ {body} }}"
+    if not names:
+        text = text.replace("int64[n] t", "float[n] t").replace("int64[m]", "float[m]")
+    onnx.save(
+        onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> m {text}'),
+        tmp_path / "m.onnx",
+    )
+    line = first_line(check(tmp_path / "m.onnx", quick=True))
+    said = f", but not for integers beyond 32 bits ({names})"
+    assert line.startswith("OK: ") and (said in line) == bool(names), line
+    assert "32 bits" not in first_line(check(tmp_path / "m.onnx", tmp_path / "m.onnx", quick=True))

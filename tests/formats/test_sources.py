@@ -15,7 +15,7 @@ import openvino
 import pytest
 
 import bridge
-from bridge.check.memory import as_file
+from bridge.check.files import as_file
 from bridge.errors import InvalidModelError, UsageError
 
 from ..support.running import OnnxRuntime, OpenVino

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import openvino
 import pytest
 from onnx import helper, numpy_helper
@@ -148,6 +149,29 @@ def test_layer_with_lengths_comes_back(
         )
     bridge.convert(tmp_path / ("s.xml" if in_steps else "a.xml"), tmp_path / "b.onnx")
     assert [node.op_type for node in onnx.load(tmp_path / "b.onnx").graph.node] == [op]
+
+
+SCALED = """<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>
+    g (float16[n, 32] x) => (float16[n, 2] y) <uint8[2, 1, 16] w = {
+    0, 17, 34, 51, 68, 85, 102, 119, 136, 153, 170, 187, 204, 221, 238, 255,
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, float16[2] s = {14336, 13312}> {
+    y = com.microsoft.MatMulNBits <K = 32, N = 2, bits = 4, block_size = 32> (x, w, s) }"""
+VECTORS = """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]>
+    g (float[n, 2] x) => (int64[n] y, float[n, 3] p) {
+    y, p = ai.onnx.ml.SVMClassifier <kernel_type = "LINEAR", kernel_params = [0.1, 0.0, 3.0],
+    vectors_per_class = [1, 1, 1], support_vectors = [1.0, 2.0, 3.0, -1.0, 0.5, 0.2],
+    coefficients = [1.0, -1.0, 0.5, 1.0, 0.3, -0.5], rho = [0.1, 0.2, 0.3], post_transform = "NONE",
+    prob_a = [-1.0, -1.0, -1.0], prob_b = [0.1, 0.1, 0.1], classlabels_ints = [0, 1, 2]> (x) }"""
+
+
+@pytest.mark.parametrize("text", [SCALED, VECTORS], ids=["scales of f16", "in a Loop"])
+def test_comes_back_alone(text: str, tmp_path: Path) -> None:
+    """A constant that is stored in f16, and a Loop that starts without a condition."""
+    model = onnx.parser.parse_model(text)
+    bridge.convert(model, tmp_path / "a.xml")
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    back = [node.op_type for node in onnx.load(tmp_path / "b.onnx").graph.node]
+    assert back == [node.op_type for node in model.graph.node]
 
 
 def opset_of(model: onnx.ModelProto) -> int | None:

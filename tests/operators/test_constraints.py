@@ -32,6 +32,10 @@ def test_the_refusal_names_the_shapes() -> None:
     assert contradiction(node_of("MatMul", (2, 3), (5, 4), transpose_a=True)) != ""
     assert contradiction(node_of("MatMul", (2, "k"), (4, 5))) == ""
     assert contradiction(node_of("MatMul", None, (4, 5))) == ""
+    far = node_of("ConvTranspose", (1, 1, 5), (1, 1, 3), output_shape=(20,), strides=(2,))
+    assert contradiction(far) == "its output_shape wants 20 elements, of which it has 11"
+    near = node_of("ConvTranspose", (1, 1, 5), (1, 1, 3), output_shape=(12,), strides=(2,))
+    assert contradiction(near) == ""
 
 
 @pytest.mark.parametrize(

@@ -145,3 +145,48 @@ LIBERAL = {
 def test_what_openvino_runs_is_converted(name: str, tmp_path: Path) -> None:
     model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 21]> g {LIBERAL[name]}')
     bridge.convert(model, tmp_path / "m.xml", outputs=["y"])
+
+
+@pytest.mark.parametrize("op", ["ReduceLogSum", "ReduceLogSumExp"])
+def test_an_earlier_operator_set_may_allow_more(op: str, tmp_path: Path) -> None:
+    """Operator set 28 no longer allows integers."""
+    text = f"""<ir_version: 8, opset_import: ["" : 18]>
+        g (int64[2, 3] x) => (int64[2, 1] y) <int64[1] axes = {{1}}> {{ y = {op} (x, axes) }}"""
+    bridge.convert(onnx.parser.parse_model(text), tmp_path / "a.xml")
+
+
+WRITTEN = {
+    # What the schemas do not tie, and no layer takes: seen when the layers are there.
+    "the operator's function ties them": (
+        "(float[2,3] x, float16[3] w) => (float[2,3] y) { y = RMSNormalization <axis = -1> (x, w) }"
+    ),
+    "a sequence": (
+        """(seq(float[2]) s, float16[2] x) => (float[n] y) {
+             t = SequenceInsert (s, x) y = ConcatFromSequence <axis = 0> (t) }"""
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_layers_that_nothing_loads_are_not_written(name: str, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 23]> g {WRITTEN[name]}')
+    with pytest.raises(bridge.UnsupportedError, match="a Cast in front of one"):
+        bridge.convert(model, tmp_path / "m.xml")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", [".xml", ".onnx"])
+@pytest.mark.parametrize("scale", ["float[4]", "float[1]", "float[2,2]", "float"])
+def test_group_normalization_has_a_scale_for_each_group(
+    scale: str, suffix: str, tmp_path: Path
+) -> None:
+    """Of a constant of another size, the bytes were written, behind which all others moved."""
+    numbers = {"float[4]": "{1,2,3,4}", "float[1]": "{1}", "float[2,2]": "{1,2,3,4}"}
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 18]> g (float[1,4,3] x) => (float[1,4,3] y)
+        <{scale} s = {numbers.get(scale, "{1}")}, float[2] b = {{1, 2}}> {{
+          y = GroupNormalization <num_groups = 2> (x, s, b) }}"""
+    )
+    with pytest.raises(bridge.BridgeError, match="are no factors for 2 groups"):
+        bridge.convert(model, tmp_path / f"m{suffix}")
+    assert not list(tmp_path.iterdir())

@@ -290,3 +290,29 @@ def test_sizes_that_inputs_say_to_be_the_same_may_differ_in_a_sequence(tmp_path:
     bridge.convert(model, xml)
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     assert_same(model, xml, {"x": x, "z": x[:2], "n": np.array(3)})
+
+
+def test_parts_of_size_0_are_an_error(tmp_path: Path) -> None:
+    """A Range without a step ends the process."""
+    text = """<ir_version: 8, opset_import: ["": 17]> cut (float[2,n] x, int64 size)
+        => (float[2,k] y) {
+        s = SplitToSequence <axis = 1> (x, size) y = ConcatFromSequence <axis = -1> (s) }"""
+    bridge.convert(model_of(text), tmp_path / "a.xml")
+    engine, x = OpenVino(tmp_path / "a.xml"), np.ones((2, 3), np.float32)
+    for size in (0, -1):
+        with pytest.raises(RuntimeError, match="conflicts"):
+            engine.run([x, np.array(size)])
+    assert_same(model_of(text), tmp_path / "a.xml", {"x": x, "size": np.array(2)})
+
+
+def test_openvino_knows_sizes_of_joined_elements(tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["": 18]> boxes (float[n,4] x, float[m,4] z)
+        => (int64[k,3] o) <int64 most = {5}, int64[1] front = {0}, int64[2] two = {0, 1},
+        int64[1] last = {1}, float least = {0.4}> {
+        q = SplitToSequence <axis = 0, keepdims = 1> (x) all = SequenceInsert (q, z)
+        b = ConcatFromSequence <axis = 0> (all) boxes = Unsqueeze (b, front)
+        m = ReduceMax <keepdims = 0> (b, last) scores = Unsqueeze (m, two)
+        o = NonMaxSuppression (boxes, scores, most, least) }"""
+    bridge.convert(model_of(text), tmp_path / "a.xml")
+    corners = np.float32([[0, 0, 1, 1], [2, 2, 3, 3.5], [5, 5, 6, 7]])
+    assert_same(model_of(text), tmp_path / "a.xml", {"x": corners[:2], "z": corners[2:]})

@@ -129,7 +129,7 @@ UNUSED = {
                    f = Identity (e) v = Neg (x) }> }> }""",
         """
         graph (%x: f32[2], %n: i64[], %m: i64[]) -> %y
-          %y: f32[M,2] = Loop(%m, -, %x, %n, %x)
+          %y: f32[?,2] = Loop(%m, -, %x, %n, %x)
             body (%i: i64[], %c: bool[], %s: f32[2], %n#1: i64[], %x#1: f32[2]) -> %d, %t, %w
               %d: bool[] = Identity(%c)
               %t: f32[2] = Add(%s, %s)
@@ -164,7 +164,7 @@ UNUSED = {
         """g (float[4] x, int64[1] k) => (int64[K] i) { v, i = TopK (x, k) }""",
         """
         graph (%x: f32[4], %k: i64[1]) -> %i
-          %v: f32[0..4], %i: i64[K] = TopK(%x, %k) {axis=-1, largest=True, sorted=True}
+          %v: f32[0..4], %i: i64[0..4] = TopK(%x, %k) {axis=-1, largest=True, sorted=True}
         """,
     ),
 }

@@ -78,7 +78,7 @@ g (float[2,3] x, int64 n) => (float[2,3] y, float[k,2,3] z) {{
       {EMPTY} count = SequenceLength(s)
       y, z = Loop (count, "", x) <body = b (int64 i, bool c, float[2,3] t)
           => (bool c, float[2,3] u, float[2,3] w)
-        {{ e = SequenceAt(s, i) u = Add(t, e) w = Identity(u) }}>
+        {{ e = SequenceAt(s, i) u = Add(t, e) w = Neg(x) }}>
     }}""",
     "as many as an input says": f"""{HEAD} g (float[2,3] x, int64 n) => (float[2,3] y) {{
       {EMPTY}

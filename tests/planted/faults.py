@@ -85,6 +85,26 @@ def constant(file: Any, rng: np.random.Generator) -> Iterator[Change]:
     )  # fmt: skip
 
 
+def half(file: Any, rng: np.random.Generator) -> Iterator[Change]:
+    yield from _constants(
+        file, lambda c: _is_float(c) and c.array.size == 1, lambda a: a.astype(float) * 1.005,
+        "0.5 % more in the constant",
+    )  # fmt: skip
+
+
+def row(file: Any, rng: np.random.Generator) -> Iterator[Change]:
+    def change(array: np.ndarray) -> np.ndarray:
+        array[int(rng.integers(len(array)))] *= -1
+        return array
+
+    yield from _constants(
+        file,
+        lambda c: _is_float(c) and c.array.ndim == 2 and len(c.array) >= 20,
+        change,
+        "a row of",
+    )
+
+
 def weight(file: Any, rng: np.random.Generator) -> Iterator[Change]:
     def change(array: np.ndarray) -> np.ndarray:
         at = int(rng.integers(array.size))
@@ -294,5 +314,6 @@ KINDS: dict[str, Callable[[Any, Any], Iterator[Change]]] = {
     "output dropped": _swaps("dropped"), "rounding": _kin("rounding"), "range": clip,
     "-0": minus_zero, "transposed": transposed, "reduction": _kin("reduction"),
     "operation": _kin("operation"), "operands": _swaps("operands"), "rare value": rare,
+    "half a percent": half, "row": row,
 }  # fmt: skip
 """The kinds of faults, by name."""

@@ -31,6 +31,8 @@ FOUND = {
     "NaN": ("nan_mask", "nan_mean"),
     "tiny sign": ("tiny",),
     "rare value": ("embedding",),
+    "half a percent": ("loop_while", "several"),
+    "row": ("embedding",),
 }
 """Kinds of faults, and models with such a fault."""
 

@@ -411,9 +411,11 @@ CANARIES: dict[str, Canary] = {
         },
     ),
     "product_over_empty_axis": Canary(
-        "(float[64,n] x, float[64,64] z) => (float[64,64] y) <float[0,64] w = {}> "
-        "{ e = Exp (z) most = ReduceMax (e) p = MatMul (x, w) y = Add (p, most) }",
-        {"x": _f32(64, 0), "z": _f32(64, 64) / 4096},
+        "(float[2,n] x, float[64,m] z) => (float[2,3] y, float[64,64] a) "
+        "<float[0,3] w = {}, float[0,64] v = {}> "
+        "{ p = MatMul (x, w) y = Exp (p) a = MatMul (z, v) }",
+        {"x": _f32(2, 0), "z": _f32(64, 0)},
+        ends=True,
     ),
     "axes_of_interpolation": Canary(
         """(float[2,3,4,4] x) => (float[2,6,4,4] y) {
@@ -737,6 +739,14 @@ CANARIES: dict[str, Canary] = {
         """(float[n,3] x) => (float[n,m] y) <float[4] bias = {1, 2, 3, 4}> {
             y = Gemm <transB = 1, beta = 0.5> (x, x, bias) }""",
         {"x": _f32(4, 3)},
+        loud=True,
+    ),
+    "computed_constant, a convolution of quantised constants": Canary(
+        f"""() => (uint8[1,3,2,2] y) <uint8[1,2,4,4] x = {{{_filled(9, 1, 2, 4, 4)}}},
+        uint8[3,2,3,3] w = {{{_filled(7, 3, 2, 3, 3)}}}, float s = {{0.5}}, float t = {{0.7}},
+        uint8 z = {{3}}, int32[3] b = {{1, 2, -300}}> {{
+          y = QLinearConv (x, s, z, w, s, z, t, z, b) }}""",
+        {},
         loud=True,
     ),
     "computed_constant, groups": Canary(

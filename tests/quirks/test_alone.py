@@ -37,8 +37,8 @@ STATE = """(float[1] x, int64 n, bool[b] some) => (float y)
   <body = b (int64 i, bool c, float a, float[k] s) => (bool d, float e, float[l] t) {
     d = Identity (c) size = Size (s) number = Cast <to = 1> (size) e = Add (a, number)
     t = %s }> }"""
-SUM = """(int32[2,3] x, int32[2,1] k) => (int32[2,1] y) <int64[1] axis = {1}, int32 four = {4}> {
-  sum = ReduceSum (x, axis) y = Div (sum, %s) }"""
+SUM = """(%s[2,3] x, %s[2,1] k) => (%s[2,1] y) <int64[1] axis = {1}> {
+  sum = ReduceSum (x, axis) y = Div (sum, k) }"""
 
 PLACES: list[tuple[str, str, bool]] = [
     ("absolute_value_of_shape", "(int64[2] x) => (int64[2] y) { y = Abs (x) }", False),
@@ -52,8 +52,8 @@ PLACES: list[tuple[str, str, bool]] = [
      "{ j = Concat <axis = 0> (x, x) k = Cast <to = 1> (j) y = Abs (k) z = Neg (j) }", True),
     ("cell_of_other_operands", gru_cell("d = Sub (one, z)", "b", "h"), False),
     ("cell_of_other_operands", gru_cell("d = Sub (two, z)", "b", "h"), True),
-    ("channels_in_kernel", SUM % "k", False),
-    ("channels_in_kernel", SUM % "four", True),
+    ("channels_in_kernel", SUM % (("float",) * 3), False),
+    ("channels_in_kernel", SUM % (("int32",) * 3), True),
     ("constant_of_higher_rank", "(float[3] x) => (float[1,3] y) <float[1,1] one = {1}> "
      "{ y = Min (x, one) }", True),
     ("constant_of_higher_rank", "(float[3] x) => (float[3] y) <float[1] one = {1}> "

@@ -7,7 +7,7 @@ import pytest
 from bridge.neutral.builder import Builder
 from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.loops.clause import Draft
-from bridge.quirks.loops.memory import memory_inside
+from bridge.quirks.loops.shared_memory import memory_inside
 from bridge.quirks.quirk import Place
 from tests.support.graphs import read
 

@@ -18,13 +18,12 @@ import numpy as np
 from bridge.check.compare import Difference
 from bridge.check.diagnosis.walk import first_wrong
 from bridge.check.engines import EndlessError, Session
-from bridge.check.lines import shortened
 from bridge.check.surgery.bringing import COUNT, ENDLESS, brought_out, can_come_out, last
 from bridge.check.surgery.sites import path_of, way_to
 from bridge.check.surgery.slices import behind
 from bridge.check.surgery.surgery import Surgery
 from bridge.check.surgery.twins import guarded_loop, twins
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, shortened
 from bridge.neutral.graph import Graph, Model, Node, Value
 
 _AT_ONCE = 100  # values compared in one run, so that memory stays small

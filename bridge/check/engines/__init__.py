@@ -3,7 +3,7 @@
 - `protocol`: a `Session` is a model that is ready to run; what it can be asked, and its errors.
 - `onnxruntime`, `openvino`, `reference` (with operators `corrected`): the engines themselves.
 - `remote`: the same in another process, with limits of time.
-- `adapters`, `states`: a session with other names, types, inputs or outputs; `variables` of IRs.
+- `adapters`: a session with other names, types, inputs or outputs; `variables` of IRs as these.
 - `sessions`: opens files, each in the engine of its format, and owns what is open.
 """
 

@@ -14,10 +14,9 @@ from bridge.check.engines.openvino import OpenVino
 from bridge.check.engines.protocol import Engine, EngineError, LacksOperatorError, Session
 from bridge.check.engines.reference import Reference
 from bridge.check.engines.remote import WORKER, RemoteEngine
-from bridge.check.engines.states import paired, with_flags
-from bridge.check.engines.variables import Variables
+from bridge.check.engines.variables import Variables, paired, with_flags
 from bridge.check.files import read
-from bridge.check.lines import shortened
+from bridge.errors import shortened
 from bridge.library.packing import Boundary
 from bridge.records.state import FIRST_CALLS
 

@@ -1,4 +1,4 @@
-"""The variables of an IR, as the inputs and outputs that they are in ONNX."""
+"""The variables of an IR, as the inputs and outputs that they are in ONNX, and sessions seen so."""
 
 from __future__ import annotations
 
@@ -6,11 +6,31 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from bridge.check.engines.adapters import Adapter
+from bridge.check.engines.protocol import (
+    STATES,
+    Feeds,
+    RunResults,
+    Session,
+    UndefinedCallError,
+    ValueInfo,
+    feed_of,
+)
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.types import Element, TensorType
 from bridge.passes.state.variable_types import noted_types
 from bridge.passes.state.variables import known_start, pairs_of_variables
-from bridge.records.state import FIRST_CALLS, STATEFUL, StatePair, ToldPlaces
+from bridge.records.state import (
+    BEAMS,
+    FIRST_CALLS,
+    PLACES,
+    STATEFUL,
+    FirstCall,
+    StatePair,
+    ToldPlaces,
+)
 
 
 @dataclass(frozen=True)
@@ -61,3 +81,97 @@ def dtype_of(value: Value) -> Any:
     """The numpy type of a value."""
     assert value.element is not None
     return value.element.dtype
+
+
+def paired(session: Session, variables: Variables) -> Adapter:
+    """Sets the variables before each run to the states in the feeds of the ONNX model. Gives their
+    contents after the run as outputs. Sequences keep their order."""
+    ports = {p.variable: _info(p.input, variables.hold[p.input]) for p in variables.pairs}
+    read = {p.variable: variables.read[p.input].outputs[0] for p in variables.pairs}
+    held = {p.variable: variables.hold[p.input] for p in variables.pairs}
+    told = variables.told
+    added = {BEAMS: variables.beams, PLACES: told is not None}
+    own = [port for port in session.inputs if not added.get(port.name)]
+
+    def before(feeds: Feeds) -> Feeds:
+        # A state that is not fed, or has no elements, may start by itself.
+        states = {
+            variable: np.asarray(feed_of(port, feeds)).astype(dtype_of(read[variable]))
+            for variable, port in ports.items()
+            if port.name in feeds
+            and (port.name not in variables.begun or np.size(feeds[port.name]))
+        }
+        feeds = {**feeds, STATES: states}
+        if told is not None:
+            cache = feeds.get(told.cache)
+            past = 0 if cache is None else np.shape(cache)[2]
+            batch, count = np.shape(feeds[told.words])[:2]
+            feeds[PLACES] = np.tile(np.arange(past, past + count), (batch, 1))
+        if variables.beams:
+            open_ports = (port for port in own if port.shape and port.shape[0] is None)
+            sizes = [len(feed_of(port, feeds)) for port in open_ports]
+            feeds[BEAMS] = np.arange(sizes[0] if sizes else 1, dtype=np.int32)
+        return feeds
+
+    def after(_: Feeds, results: RunResults) -> RunResults:
+        contents = results.pop(STATES)
+        for pair in variables.pairs:
+            value = contents[pair.variable].astype(dtype_of(held[pair.variable]), copy=False)
+            # OpenVINO may show a scalar as [1].
+            is_scalar = ports[pair.variable].shape == () and value.size == 1
+            results[pair.output] = value.reshape(()) if is_scalar else value
+        return results
+
+    outputs = [*session.outputs, *(ValueInfo(pair.output) for pair in variables.pairs)]
+    found = Adapter(session, [*own, *ports.values()], outputs, before, after)
+    found.has_states = True
+    return found
+
+
+def _info(name: str, value: Value) -> ValueInfo:
+    if value.shape is None:
+        return ValueInfo(name)
+    return ValueInfo(name, tuple(dim if isinstance(dim, int) else None for dim in value.shape))
+
+
+def with_flags(session: Session, calls: Sequence[FirstCall]) -> Adapter:
+    """Adds inputs that say whether there are states, to a model whose states say it."""
+
+    def before(feeds: Feeds) -> Feeds:
+        states: dict[str, Any] = dict(feeds)
+        for call in calls:
+            if call.flag in feeds:
+                states |= _states_as_told(call, feeds)
+        return states
+
+    def after(feeds: Feeds, results: RunResults) -> RunResults:
+        # If later calls gave an empty output for a kept state, it is empty here.
+        for call in calls:
+            if call.flag in feeds and _is_later(call, feeds):
+                for name, kept in call.kept.items():
+                    value = results[name]
+                    if np.array_equal(value, feeds[kept.state], equal_nan=True):
+                        results[name] = np.zeros(kept.shape, value.dtype)
+        return results
+
+    return Adapter(session, before=before, after=after)
+
+
+def _states_as_told(call: FirstCall, feeds: Feeds) -> Feeds:
+    """The states that are fed otherwise. In a first call they are empty: the original looks at
+    none."""
+    if not _is_later(call, feeds):
+        return {
+            name: np.delete(np.asarray(feeds[name]), np.s_[:], axis)
+            for name, axis in call.empty.items()
+        }
+    for name in dict.fromkeys([*call.once, *([call.state] if call.state else [])]):
+        if not np.size(feeds[name]):
+            why = f'"{call.flag}" says that "{name}" is there, which is empty'
+            raise UndefinedCallError(why)
+    return {}
+
+
+def _is_later(call: FirstCall, feeds: Feeds) -> bool:
+    """Whether a call is not the first."""
+    return bool(np.all(feeds[call.flag])) is call.later

@@ -1,7 +1,7 @@
 """Seeks inputs that take each branch of every If, and run each Loop never, once, and often.
 
 The search for a branch starts from the conditions on the way to it (`probe`), whose distance is a
-goal of the solver; so is a number of iterations.
+goal of the solver.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,22 +10,19 @@ from itertools import islice
 
 import numpy as np
 
-from bridge.check.engines import EndlessError, EngineError, Session
+from bridge.check.engines import Session
 from bridge.check.inputs.drawn import SMALL
 from bridge.check.inputs.probe import Probe
 from bridge.check.inputs.recipe import Recipe
-from bridge.check.inputs.running import MANY, Search, work_of
+from bridge.check.inputs.running import Search, work_of
 from bridge.check.inputs.solver import Goal, Variable, solve
-from bridge.check.surgery.sites import SEVERAL, Branch, Site
-from bridge.check.surgery.watching import iterations
-from bridge.errors import BridgeError, UsageError
+from bridge.check.surgery.sites import Branch, Site
+from bridge.errors import BridgeError
 
 _SEEDS = 6  # seeds for each input that leads to a branch
 _ATTEMPTS = 16  # refused inputs that lead to a branch, then the search for it stops
 _SOLVED = 4  # the last recipes found for other branches, from which a search starts
 _TRIES = 400  # recipes for one branch
-_ENDLESS = 2  # runs that do not end, then no more iterations of a Loop are sought
-_REPEATS = 60  # runs to make a Loop run often
 _SIZES = tuple(1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0))
 
 
@@ -124,36 +121,3 @@ def _like(search: Search, recipe: Recipe, asked: Sequence[Variable]) -> Iterator
     for number in _SIZES:
         for key in sorted(keys):
             yield replace(recipe, sizes={**recipe.sizes, key: number})
-
-
-def repeat(search: Search) -> None:
-    """Seeks an input for each Loop that runs it often."""
-    for site in search.all.sites:
-        place = search.reached.get((site.index, SEVERAL))
-        few = place is not None and 0 < search.iterations.get(site.index, 0) < MANY
-        if not few or search.over() or (found := search.all.probes(site)) is None:
-            continue
-        free = [v for asked in found[0].asked(SEVERAL) for v in search.variables(asked)]
-
-        endless: list[Recipe] = []
-
-        def distances(
-            recipe: Recipe, site: Site = site, endless: list[Recipe] = endless
-        ) -> tuple[float, ...]:
-            if len(endless) == _ENDLESS or search.over(search.work):
-                return ()
-            try:
-                outputs = search.all.session.run(search.make(recipe))
-            except (EngineError, UsageError) as error:
-                endless += [recipe] if isinstance(error, EndlessError) else []
-                search.endless |= bool(endless)
-                return ()
-            return (float(max(0, MANY - iterations(outputs, search.all.sites).get(site.index, 0))),)
-
-        free = [replace(v, hints=(12,)) for v in free if not v.key.startswith("bridge.")]
-        if free and place is not None:
-            tries = min(_REPEATS, search.share(search.work))
-            goal = Goal(distances, [free], tries)
-            recipe, far = solve(goal, [search.cases[place].recipe])
-            if not far:
-                search.run([recipe])

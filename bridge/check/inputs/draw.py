@@ -38,6 +38,7 @@ _UNIT = frozenset({"iou_threshold", "score_threshold", "ratio"})
 """Inputs that are a share or a probability."""
 
 _SPREAD = 3  # that sizes of a large input differ
+_SHARE = 0.8  # of the rows of a tree's input that have a number near a threshold
 _MOST_TRIPS = 128
 _LARGEST_WHOLE = 1 << 24  # that every engine holds exactly
 _LARGEST_COUNT = 16  # that a recipe may ask for
@@ -73,7 +74,7 @@ class Maker:
         consumers = consumers_of(model.graph)
         self._words = words_of_inputs(model.graph)
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
-        alike = twin is not None and model.format == twin.format == "onnx"
+        alike = self.alike = twin is not None and model.format == twin.format == "onnx"
         self.uses = {
             value: uses_of(value, consumers, alike, model.format == "ir") for value in self.values
         }
@@ -213,7 +214,14 @@ class _Draw:
         """The array as operators demand it: see the `values` of a row."""
         for use in uses.all if array.size else ():
             data = use.node.input(0)
-            if use.demand == "sorted":
+            to = use.node.outputs[0].element if use.demand == "fits" else None
+            if use.name in _UNIT:
+                array = np.clip(array, 0, 1)
+            elif to is not None and array.dtype.kind == "f":
+                # The end of 32 bits is no float.
+                top = np.nextafter(np.float32(to.bounds[1]), np.float32(0))
+                array = np.clip(array, to.bounds[0], top if to.bits > 16 else to.bounds[1])
+            elif use.demand == "sorted":
                 array = np.sort(array, axis=-1)
             elif use.demand in ("boxes", "regions") and array.shape[-1:] in ((4,), (5,)):
                 if use.demand == "regions" and data is not None and data.shape:
@@ -281,7 +289,12 @@ class _Draw:
         places: Sequence[int] = self.rng.permutation(array.size)[:count].tolist() if marks else []
         for number, place in enumerate(places):
             flat[place] = marks[(turn * count + number) % len(marks)]
-        return flat.reshape(array.shape)
+        rows = flat.reshape(-1, array.shape[-1] if array.ndim else 1)
+        for column, some in uses.columns.items():
+            chosen = self.rng.random(len(rows)) < _SHARE
+            if some and column < rows.shape[1]:
+                rows[chosen, column] = self.rng.choice(some, int(chosen.sum()))
+        return rows.reshape(array.shape)
 
     def _tensor(self, element: Element, shape: tuple[int, ...], uses: InputUses) -> np.ndarray:
         for use in uses.all:

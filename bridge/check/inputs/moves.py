@@ -9,18 +9,19 @@ from dataclasses import replace
 
 from bridge.check.inputs.drawn import follows, free_sizes, growing_sizes
 from bridge.check.inputs.recipe import Case, Recipe
-from bridge.check.inputs.running import Search, always
+from bridge.check.inputs.running import PER_SIZE, Search, always
 from bridge.check.inputs.solver import Variable, sized
 from bridge.check.surgery.sites import Branch
 
 _SCALES = 0.1, 10.0, 100.0, 0.0  # of all floats; zeros give ties and padding
 _MANY = 101  # iterations, or another integer scalar
+_SOME = 1000  # elements of inputs that are scaled, or about so many
 _LARGE = 17  # the least of all sizes
 _LONG = 600  # of one size
 _LONG_WORK = 20_000  # nodes times sizes by which runs take longer: no longer inputs are tried
-_PER_SIZE = 64  # by so much a size a run takes longer
 _BORDERS = 4  # sizes, at most, that a file may compare with
 _MARKED = 3  # inputs, at most, of numbers near limits
+_TOGETHER = 16  # times as many numbers near limits are drawn: trees ask for some together
 _COVERED = 4096  # rows of a table, at most, that an input reads
 _COMBINATIONS = 4  # of branches that get all scales
 _TAKERS = 3  # inputs that each branch is compared with, if the search finds them
@@ -59,17 +60,17 @@ def _move_numbers(search: Search, base: Recipe) -> None:
     masks = of_kind(search, "bool") + [v.name for v, u in uses.items() if u.is_yes_or_no]
     halves = [replace(base, numbers="halves")] * bool(floats)
     ones = [replace(base, fills={**base.fills, **dict.fromkeys(masks, 1)})] * bool(masks)
-    search.run([*halves, *ones, *_many(search, base)], lambda case: case.is_finite)
+    search.run([*halves, *ones, *_many(search, base)], search.agreed)
     firsts: dict[frozenset[Branch], Case] = {}
-    for case in search.drawn:
-        if not (case.recipe.call or case.is_empty):
-            firsts.setdefault(case.taken, case)
+    plain = [case for case in search.drawn if not (case.recipe.call or case.is_empty)]
+    for case in sorted(plain, key=lambda case: abs(case.elements - _SOME)):
+        firsts.setdefault(case.taken, case)
     # Of a model that looks at nothing at all not all inputs can be 0.
     numbers = [floats + masks, floats]
     for case in [*firsts.values()][:_COMBINATIONS]:
         for factor in _SCALES if floats else ():
             for names in numbers if masks and not factor else [floats]:
-                if search.adds(case.recipe.scaled(names, factor, 1), lambda case: case.is_finite):
+                if search.adds(case.recipe.scaled(names, factor, 1), search.agreed):
                     break
 
 
@@ -109,14 +110,15 @@ def _move_sizes(search: Search, like: Recipe) -> None:
 
 
 def _affordable(search: Search, size: int) -> bool:
-    return size <= 64 or search.work * size / _PER_SIZE < _LONG_WORK
+    return size <= PER_SIZE or search.work * size / PER_SIZE < _LONG_WORK
 
 
 def _rows(search: Search) -> int:
     """The most rows that an input chooses from, and so the size that reads them all."""
     found = [0]
     for uses in search.maker.uses.values():
-        found += [len(uses.marks)] if len(uses.marks) > _LARGE else []
+        marks = min(_TOGETHER * len(uses.marks), _COVERED)
+        found += [marks] if len(uses.marks) > _LARGE else []
         found += [n for use in uses.all for n in use.rows if n > _LARGE]
     return max((n for n in found if n <= _COVERED and _affordable(search, n)), default=0)
 

@@ -138,7 +138,7 @@ def _read(place: GivenInputs, number: int, model: Model, wanted: Sequence[Value]
         with opened(place) as file:
             read = np.load(file, allow_pickle=False)
             return InputSet(str(place), {wanted[0].name: read} if suffix == ".npy" else dict(read))
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(f"{place}: is no {suffix} that can be read: {error}") from None
 
 

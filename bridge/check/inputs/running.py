@@ -17,6 +17,7 @@ from bridge.check.inputs.sizes import keys_of, open_sizes, size_limits
 from bridge.check.inputs.solver import Variable
 from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.surgery.sites import Branch, branches_of
+from bridge.check.surgery.situations import OVERFLOW
 from bridge.check.surgery.watching import all_taken, distances, iterations
 from bridge.errors import UsageError, amount
 from bridge.neutral.graph import Model, Value, size_of_constants
@@ -34,6 +35,11 @@ _LARGEST_SIZE = 4096  # of a dimension that the search tries
 _LATEST = 8  # the latest iteration of a Loop that the search tries
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
 
+PER_SIZE = 64
+"""By so much a size a run takes longer."""
+
+_WORD = 1 << 31
+
 Keep = Callable[[Case], bool]
 """Says of an input that brings nothing new whether it is kept."""
 
@@ -41,6 +47,14 @@ Keep = Callable[[Case], bool]
 def always(case: Case) -> bool:
     """Keeps each input."""
     return True
+
+
+def _longest(value: Any) -> int:
+    """The largest size of a tensor in an input."""
+    if isinstance(value, list | dict):
+        some = value.values() if isinstance(value, dict) else value
+        return max(map(_longest, some), default=0)
+    return max(getattr(value, "shape", ()), default=0)
 
 
 def work_of(model: Model) -> float:
@@ -91,12 +105,13 @@ class Search:
         failing = self.failing.keys() & self.missing
         told = {branch: f"the model fails there: {self.failing[branch]}" for branch in failing}
         self.unreachable |= told
+        situations = [one for one in self.all.situations if one.kind != OVERFLOW]  # the last ones
+        met = {n: place for n, place in self.met.items() if n < len(situations)}
         largest = max((size for case in self.cases for size in self.open_of(case)), default=0)
         return Inputs(
             tuple(self.cases), self.reached, self.unreachable, dict(self.refused),
             tuple(self.failures), tuple(self.row), self.no_row, self.tried, self.cut_short,
-            self.endless, self.iterations, largest, self.all.situations, self.met,
-            frozenset(failing),
+            self.endless, self.iterations, largest, situations, met, frozenset(failing),
         )  # fmt: skip
 
     def run(
@@ -124,7 +139,7 @@ class Search:
                 answers.append(feed)
                 continue
             self.tried += 1
-            self.left -= self.work
+            self.left -= self.work * max(1.0, _longest(feed) / PER_SIZE)
             found = next(results)
             if isinstance(found, EngineError):
                 self.refused[str(found)] += 1
@@ -210,7 +225,8 @@ class Search:
         new = case.taken - self.reached.keys()
         counts = iterations(case.outputs, self.all.sites)
         more = {n for n, count in counts.items() if count >= MANY > self.iterations.get(n, 0)}
-        if not (new or more or self.lacking > 0 or keep(case)):
+        often = more and self.agreed(case)
+        if not (new or often or self.lacking > 0 or keep(case)):
             return
         self.reached |= dict.fromkeys(sorted(new), len(self.cases))
         self.cases.append(case)
@@ -235,6 +251,14 @@ class Search:
             far = [math.inf if one.kind in ("equal", "ties") else d for d, one in pairs]
         self.last = far
         return far
+
+    def agreed(self, case: Case) -> bool:
+        """Whether engines may agree about what the model gives. They overflow at other places, and
+        OpenVINO's hold integers in 32 bits."""
+        some = [v for v in case.outputs.values() if isinstance(v, np.ndarray) and v.size]
+        whole = [v for v in some if v.dtype.kind in "iu" and v.dtype.itemsize == 8]
+        fits = self.maker.alike or all(v.min() >= -_WORD and v.max() < _WORD for v in whole)
+        return fits and case.is_finite
 
     def shown(self, case: Case) -> list[int]:
         """The situations that a case meets and no case before it did."""

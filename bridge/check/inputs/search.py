@@ -41,7 +41,6 @@ def search(wanted: Wanted) -> Inputs:
             aim(found)
         move(found)
         if not wanted.quick:
-            aim(found)
             seek_situations(found)
             repeat_branches(found)
             draw_empty(found)

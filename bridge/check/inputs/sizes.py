@@ -34,7 +34,7 @@ SizeBounds = int | Interval
 _SAME_NUMBERS = ("Cast", "Reshape")
 """Operators before which a value has the same numbers."""
 
-_LONG = 512  # the largest size that is chosen to reach a number of a model
+_LONG = 4096  # the largest size that is chosen to reach a number of a model
 _FEW = 8  # elements of a constant of which each may be a size
 _NOTHING = 1e6  # the misfit of a dimension of size 0: all that is computed of it agrees
 _UNKNOWN = 1e4  # the misfit of a dimension that is not known, or of a node that cannot run

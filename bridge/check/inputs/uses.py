@@ -34,12 +34,16 @@ _RANGES = {
     "position_ids": (0, 1), "repeats": (1, 2), "scales": (1, 2), "segment_ids": (0, 0),
     "shape": (1, 1), "size": (1, 4), "sizes": (1, 4), "split": (1, 1), "split_lengths": (1, 1),
     "start": (0, 1), "starts": (0, 0), "steps": (1, 1), "trip_count": (0, 3),
-    "write_indices": (0, 0),
+    "write_indices": (0, 0), "pads_begin": (0, 1), "pads_end": (0, 1), "crops_begin": (0, 0),
+    "crops_end": (0, 0), "scales_or_sizes": (1, 4), "output_size": (1, 4), "image_size": (8, 16),
 }  # fmt: skip
 """The lowest and highest value of inputs that are no indexes."""
 
-_POSITIONS = frozenset({"position", "position_ids"})
+_POSITIONS = frozenset({"position", "position_ids", "start", "pads_begin", "pads_end"})
 """Inputs with no meaning beyond their range, as indexes have none."""
+
+_FIRST = frozenset({"size", "start", "output_size"})
+"""First inputs that an operator does not work on."""
 
 _SECOND_OPERANDS = {
     ("Div", "B"): (1, 5),
@@ -75,6 +79,7 @@ _OF_EQUALS = frozenset({"Ceil", "Floor", "ReduceMax", "ReduceMean", "ReduceMin",
 _NUMBERS = frozenset({"int", "uint", "float"})
 _HALVES = (0.5, 1.5, 2.5)  # which round to the even neighbour
 _FARTHEST = 1e4  # engines round larger numbers unlike
+_BEYOND = 16  # numbers that are cut off
 _LARGEST_WHOLE = 1 << 24  # which every engine holds exactly
 _MARKED = 8  # elements of a constant that marks are taken from, at most
 _KEYS = 1 << 10  # of a table, or thresholds of trees
@@ -109,7 +114,8 @@ class Use:
     @property
     def is_index(self) -> bool:
         """Whether a number beyond its range means nothing."""
-        return is_index(self.node, self.index) or (self.index > 0 and self.name in _POSITIONS)
+        is_place = self.name in _POSITIONS and (self.index > 0 or self.name in _FIRST)
+        return is_index(self.node, self.index) or is_place
 
     @cached_property
     def demand(self) -> str:
@@ -126,7 +132,7 @@ class Use:
         of_second = whole or node.op == "Pow"
         found: Bounds | None = _SECOND_OPERANDS.get((node.op, name)) if of_second else None
         # The first input is what an operator works on.
-        works_on = self.index == 0 and node.op != "Loop" and name != "size"
+        works_on = self.index == 0 and node.op != "Loop" and name not in _FIRST
         if is_index(node, self.index):
             range = index_range(node, self.index)
             least = range.least if range else 0
@@ -224,6 +230,20 @@ class InputUses:
                     if low == high and abs(low) <= most and (place or use.way.is_exact):
                         found.setdefault(place, []).append(round(low) if self.is_whole else low)
         return [*dict.fromkeys(mark for place in sorted(found) for mark in found[place])]
+
+    @cached_property
+    def columns(self) -> dict[int, list[float]]:
+        """Numbers around the thresholds of trees, by the column that they are compared with."""
+        found: dict[int, list[float]] = {}
+        for use in (*self.all, *self.further):
+            of, names = use.node.attributes, ("nodes_featureids", "nodes_values", "nodes_modes")
+            if all(of.get(name) for name in names) and use.way.is_known:
+                each = zip(*(of[name] for name in names), strict=True)
+                for column, limit, mode in [*each][:_KEYS]:
+                    step = (abs(limit) or 1.0) / 640
+                    around = [limit, limit - step, limit + step] if mode != "LEAF" else []
+                    found.setdefault(column, []).extend(around)
+        return found
 
 
 @dataclass(frozen=True)
@@ -363,11 +383,11 @@ def _undone(op: str, bounds: Bounds, ends: Bounds | None, index: int, whole: boo
             return low * most, high * least + whole * (least - 1)
         case "Mod" if not index and 0 < most <= high + 1:
             return min(low, 0), math.inf
-    # What is cut off is free.
+    # What is cut off is free; numbers near the cut show most.
     is_cut = op in ("Clip", "Max"), op in ("Clip", "Min")
     return (
-        -math.inf if is_cut[0] and least >= low else low,
-        math.inf if is_cut[1] and most <= high else high,
+        least - _BEYOND if is_cut[0] and least >= low else low,
+        most + _BEYOND if is_cut[1] and most <= high else high,
     )
 
 

@@ -9,7 +9,7 @@ alone have none, and a situation counts once a node, whatever the number of its 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,7 +35,6 @@ _FAR = 1e6  # times `_CLOSE`; what is farther counts as if it were there
 _ROWS = 512  # of a table, each of which counts
 _NODES = 256  # of trees
 _BITS = (8, 16, 24, 31, 53)  # of narrower types
-_SAME = 32.0  # bits that engines agree about, if they are not the same engine
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,6 @@ class Situation:
     sizes: frozenset[str] = frozenset()
     place: int = 0
 
-    def at(self, place: int) -> "Situation":
-        """The situation with a place."""
-        return replace(self, place=place)
-
     def far(self, measure: float) -> float:
         """How far a measure is, in steps of its kind: 0 if the situation is met."""
         if measure >= self.least - 1e-4:
@@ -66,11 +61,17 @@ class Situation:
             return np.inf
         if self.kind in _SIDED and measure > 0.5:
             return 0.5 / (measure - 0.5) - 0.5
-        return 1 / measure - 1
+        return 64 * (self.least - measure) if self.kind == "ranges" else 1 / measure - 1
 
     def __str__(self) -> str:
         return f"{self.where}: {self.text}"
 
+
+CONDITION = "conditions"
+"""The kind of sides of conditions that select elements, as those of an If do branches."""
+
+OVERFLOW = "overflow"
+"""The kind of what no input should meet: engines do not agree about it."""
 
 _SIDED = ("close", "thresholds")
 """Kinds of measures that are above 0.5 on the right side."""
@@ -92,6 +93,8 @@ class Dependences:
         self.numbers: dict[Value, frozenset[str]] = {}
         self.sizes: dict[Value, frozenset[str]] = {}
         self.on_grid: set[Value] = {*graph.inputs}
+        selects = (node for node in graph.walk() if node.op == "Where")
+        self.conditions = {node.operand(0) for node in selects}
         for value in graph.inputs:
             self.numbers[value] = frozenset({value.name})
         self._look(graph)
@@ -210,7 +213,9 @@ class _At:
             ("below", b.op("Less", units, -margin)),
         ):
             measure = b.op("Where", truth, b.op("Add", near, 0.5), b.op("Mul", near, 0.98))
-            shown: list[Shown] = [("sides", f"{text}, {side}", 0.5 + 2e-4, False)]
+            selects = self.node.outputs[0] in self.sources.conditions and self.sources.of(a, c)[0]
+            kind = CONDITION if selects else "sides"
+            shown: list[Shown] = [(kind, f"{text}, {side}", 0.5 + 2e-4, False)]
             shown += [("close", f"close {side} {text}", 1.0, False)] if close else []
             yield self.most(measure), [shown]
         equal = self.equality(a, c)
@@ -275,7 +280,7 @@ def _rounding(at: _At, node: Node) -> Iterator[Measured]:
     if exact is not None and node.op in ("Floor", "Ceil", "Cast"):
         yield at.any(b.op("Equal", x, low)), [[("ties", "a whole number", 1.0, exact[0])]]
     if node.op == "Cast":
-        yield from _magnitude(at, x, [8, 16, 24] + [31, 53] * at.sources.alike)
+        yield from _magnitude(at, x, 64)
 
 
 def _halves(at: _At, x: Value, on_grid: bool) -> Iterator[Measured]:
@@ -288,11 +293,16 @@ def _halves(at: _At, x: Value, on_grid: bool) -> Iterator[Measured]:
         yield at.nearest(near), [[("ties", f"a half that goes {text} to even", 1.0, on_grid)]]
 
 
-def _magnitude(at: _At, x: Value, bits: Sequence[int]) -> Iterator[Measured]:
-    """Numbers beyond narrower types."""
+def _magnitude(at: _At, x: Value, most: int) -> Iterator[Measured]:
+    """Numbers beyond narrower types, and beyond those that engines hold."""
     size = at.b.op("Log", at.b.op("Add", at.b.op("Abs", x), 1.0))
     measure = at.b.min(at.b.op("Mul", size, 1 / (64 * np.log(2))), 1.0)
-    kinds = [("ranges", f"a number beyond {n} bits", n / 64 + 3e-4, False) for n in bits]
+    agreed = min(most, 54 if at.sources.alike else 31)
+    kinds = [
+        ("ranges" if n < agreed else OVERFLOW, f"a number beyond {n} bits", n / 64 + 3e-4, False)
+        for n in _BITS
+        if n < most
+    ]
     yield at.most(measure), [kinds]
 
 
@@ -332,8 +342,7 @@ def _integers(at: _At, node: Node) -> Iterator[Measured]:
             shown = [("sizes", f"rest {wanted} of a division by {divisor:g}", 1.0, False)]
             yield at.nearest(apart), [shown]
     if node.op == "Mul" and at.sources.of(*node.inputs)[0]:
-        most = min(first.element.bits, 64 if at.sources.alike else 32)
-        yield from _magnitude(at, at.f32(node.outputs[0]), [n for n in _BITS if n < most])
+        yield from _magnitude(at, at.f32(node.outputs[0]), first.element.bits)
 
 
 def _tie(at: _At, node: Node) -> Iterator[Measured]:
@@ -489,10 +498,14 @@ def _trees(at: _At, node: Node) -> Iterator[Measured]:
 
 def _suppression(at: _At, node: Node) -> Iterator[Measured]:
     """Scores around their threshold, and overlaps around theirs of boxes whose scores count."""
-    boxes, scores, b = node.operand(0), node.operand(1), at.b
-    overlap, least = _number(node.input(3)), _number(node.input(4))
-    if not at.depends(boxes, scores) or node.input(2) is None:
+    if not at.depends(*node.inputs[:2]) or node.input(2) is None:
         return
+    b, most = at.b, at.b.op("Reshape", at.b.cast(node.operand(2), I64), [1])
+    is_room = b.op("LessOrEqual", b.op("Shape", node.operand(0), start=1, end=2), most)
+    # The overlaps of many boxes would fill the memory, and many boxes fill the count.
+    boxes = b.cut(node.operand(0), 1, 0, _ROWS)
+    scores = b.cut(node.operand(1), 2, 0, _ROWS)
+    overlap, least = _number(node.input(3)), _number(node.input(4))
     if least is not None and least > 0:
         limit = b.constant(np.array(least, np.float32))
         yield from at.sides(scores, limit, f"the least score {least:g}")
@@ -516,8 +529,6 @@ def _suppression(at: _At, node: Node) -> Iterator[Measured]:
     # The best box of a class is never suppressed.
     best = b.op("Equal", scores, b.op("ReduceMax", scores, [2], keepdims=True))
     counts = b.op("Greater", scores, b.constant(np.array(least or -1e30, np.float32)))
-    most = b.op("Reshape", b.cast(node.operand(2), I64), [1])
-    is_room = b.op("LessOrEqual", b.op("Shape", boxes, start=1, end=2), most)
     others = b.op("And", b.op("And", counts, is_room), b.op("Not", best))
     pairs = b.op("And", b.op("Unsqueeze", best, [3]), b.op("Unsqueeze", others, [2]))
     decides = b.op("Where", pairs, b.op("Unsqueeze", share, [1]), 0.0)

@@ -2,13 +2,13 @@
 situations its nodes met."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from bridge.check.surgery.sites import Branch, Site
-from bridge.check.surgery.situations import Dependences, Situation, measure
+from bridge.check.surgery.situations import OVERFLOW, Dependences, Situation, measure
 from bridge.check.surgery.wiring import add_output, carried, yielded
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
@@ -56,7 +56,7 @@ def watch(
     graph: Graph, sites: Mapping[Node, Site], sources: Dependences | None = None
 ) -> list[Situation]:
     """Gives a model's graph the output `RAN` for these Ifs and Loops. With `sources` it gets `MET`
-    for the situations of its nodes, which are the answer."""
+    for the situations of its nodes, which are the answer; overflows come last."""
     watcher = _Watcher(sites, sources)
     parts = watcher.look(graph, ())
     builder, found = Builder(graph.nodes), [key for _, keys in parts for key in keys]
@@ -69,12 +69,12 @@ def watch(
     for name, some in ((RAN, ran), (MET, met)):
         if some:
             add_output(graph, builder.op("Gather", every, builder.constant(some), 0), name)
-    new = {(place,): number for number, place in enumerate(met)}
-    return [
-        situation.at(new[place,])
-        for place in met
-        for situation in watcher.situations.get(found[place], ())
+    situations = [
+        replace(one, place=number)
+        for number, place in enumerate(met)
+        for one in watcher.situations.get(found[place], ())
     ]
+    return sorted(situations, key=lambda one: one.kind == OVERFLOW)
 
 
 def _count(site: Site) -> int:
@@ -82,6 +82,9 @@ def _count(site: Site) -> int:
 
 
 _ITERATIONS = (10, 50)
+
+MOST = 1500
+"""Situations that a model is measured for: to load more takes long."""
 
 _Key = tuple[Any, int]
 """A site, or where a node is, and which of its facts it is."""
@@ -116,7 +119,7 @@ class _Watcher:
                 parts.append(_counted(first, last, node, site))
                 if self.sources is not None and any(self.sources.of_iterations(node)):
                     parts.append(self._repeated(last, node, way, parts[-1][0]))
-            if self.sources is not None:
+            if self.sources is not None and len(self.situations) < MOST:
                 parts += self._measured(last, node, way)
         graph.prepend(front)
         return parts

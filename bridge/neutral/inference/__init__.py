@@ -179,6 +179,7 @@ def infer(node: Node) -> None:
     for index, output in enumerate(node.outputs):
         inferred = types[index] if index < len(types) else UNKNOWN
         output.type = meet(_possible(inferred), output.declared)
+        output.believed = output.rank is not None and getattr(inferred, "shape", None) is None
     content = _known_values.get(op) if node.outputs else None
     if (
         content is not None

@@ -85,9 +85,13 @@ def is_index(node: Node, position: int) -> bool:
 
 
 def demanded(node: Node, position: int) -> str:
-    """What an operator demands of the elements of an input: one of the values of a row, or ""."""
+    """What an operator demands of the elements of an input: one of the values of a row; `fits`, of
+    what is cast to integers; or ""."""
     row = operator(node.op)
     form = "" if row is None else row.values.get(position, "")
+    made = node.outputs[0].element if node.op == "Cast" else None
+    if made is not None and made.is_integer and made.bits < 64:
+        return "fits"
     joined = form == "distinct" and node.attributes.get("reduction", "none") != "none"
     return "" if joined else form
 

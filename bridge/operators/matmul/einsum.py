@@ -1,7 +1,9 @@
 """Einsum of both formats. In IR, the equation has no blanks, and a diagonal requires an arrow."""
 
+import re
+
 from bridge.neutral.inference import constraints as must
-from bridge.operators import Builder, Node, Result, Value, legalizes
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads
 
 
 def _is_identity(equation: str) -> bool:
@@ -63,6 +65,21 @@ def _aligned(b: Builder, equation: str, inputs: list[Value]) -> list[Value]:
         else b.unsqueeze(x, *range(starts[i], starts[i] + most - covered[i]))
         for i, x in enumerate(inputs)
     ]  # fmt: skip
+
+
+_LABELS = re.compile(r"[A-Za-z]*(?:\.\.\.)?[A-Za-z]*")
+
+
+@reads("Einsum", format="onnx")
+@reads("Einsum", format="ir")
+def read_einsum(b: Builder, node: Node) -> None:
+    """Refuses an equation that is none: the standard's own inference does not end with it."""
+    equation = str(node.attributes.get("equation", "")).replace(" ", "")
+    left, _, right = equation.partition("->")
+    if not all(map(_LABELS.fullmatch, (*left.split(","), right))):
+        raise Refused(
+            f'its equation "{equation}" is none: a term has letters, and "..." once at most'
+        )
 
 
 def terms(node: Node) -> must.Constraints:

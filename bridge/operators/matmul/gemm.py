@@ -1,6 +1,6 @@
 """Gemm: alpha * A' * B' + beta * C. IR has MatMul, Multiply and Add."""
 
-from bridge.neutral.inference import constraints as must, first, infers, require
+from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import ANY, F32, TensorType
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.matmul.matmul import swapped
@@ -30,7 +30,6 @@ def _scaled(x: Value, factor: float) -> Value:
 def infer_gemm(node: Node) -> list[TensorType]:
     """Gemm: rows of A, columns of B, both as they are or transposed."""
     a, b = first(node), first(node, 1)
-    require(a.rank in (None, 2) and b.rank in (None, 2))
     left = swapped(a.shape, node.attributes["transA"])
     right = swapped(b.shape, node.attributes["transB"])
     shape = (left[0] if left else ANY, right[1] if right else ANY)

@@ -411,7 +411,26 @@ def offsets_and_mask(node: Node) -> must.Constraints:
             yield f"{given} are not for the places of {result}"
 
 
-must.hold(("Conv", "ConvTranspose"), filters, window)
+def reached(node: Node) -> must.Constraints:
+    """ConvTranspose: the input reaches the `output_shape`, but for less than a stride."""
+    x, w = must.operands(node, 2)
+    output = node.attributes.get("output_shape")
+    if not output or x.shape is None or w.shape is None:
+        return
+    rank = len(w.shape) - 2
+    window = full_attributes(node.attributes, rank)
+    extra = node.attributes.get("output_padding") or (0,) * rank
+    sizes = zip(x.shape[2:], w.shape[2:], output[-rank:], extra, strict=False)
+    for axis, (size, length, wanted, more) in enumerate(sizes):
+        stride, dilation = window["strides"][axis], window["dilations"][axis]
+        if isinstance(size, int) and isinstance(length, int):
+            whole = (size - 1) * stride + (length - 1) * dilation + 1 + more
+            if wanted - whole >= stride:
+                yield f"its output_shape wants {wanted} elements, of which it has {whole}"
+
+
+must.hold("Conv", filters, window)
+must.hold("ConvTranspose", filters, window, reached)
 must.hold("DeformConv", filters, offsets_and_mask, window)
 must.hold("ConvolutionBackpropData", transposed_filters, window)
 must.hold(

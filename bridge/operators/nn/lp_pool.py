@@ -1,8 +1,9 @@
-"""LpPool: the root of a sum of powers. The sum is an average of powers times the window's size."""
+"""LpPool: the root of a sum of powers. The sum is an average of powers times the window's size.
+Also global pooling, of means, maxima and powers."""
 
 import numpy as np
 
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, reads
 from bridge.operators.nn.windows import (
     average_of_full_windows,
     lean,
@@ -72,3 +73,15 @@ def _lp_pool(b: Builder, node: Node, average: str, **include: bool) -> Value:
         mean = b.op(average, mean, **lean(attributes), **include)
     count = float(np.prod(attributes["kernel_shape"]))
     return root_of(b, mean * count, p)
+
+
+@legalizes("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", target="ir")
+def global_pool_to_ir(b: Builder, node: Node) -> Result:
+    """GlobalAveragePool, GlobalMaxPool, GlobalLpPool (1 to 22), which IR lacks, as reductions over
+    the spatial axes."""
+    data = node.operand(0)
+    axes = b.constant(list(range(2, ranks(node, 0)[0])))
+    if node.op == "GlobalLpPool":
+        p = node.attributes["p"]
+        return root_of(b, b.op("ReduceSum", power_of(b, data, p), axes), p)
+    return b.op("ReduceMean" if node.op == "GlobalAveragePool" else "ReduceMax", data, axes)

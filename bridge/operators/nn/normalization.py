@@ -6,7 +6,17 @@ become an MVN, a scale and a bias.
 
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.types import BF16, BY_ONNX, F16, F32, Shape, TensorType, Type
+from bridge.neutral.types import (
+    BF16,
+    BY_ONNX,
+    F16,
+    F32,
+    Shape,
+    TensorType,
+    Type,
+    differ,
+    format_shape,
+)
 from bridge.operators import Builder, Refused, Result, legalizes, ranks, reads, required
 from bridge.vocabulary import operator
 
@@ -188,6 +198,8 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
     repeats = b.op("Reshape", b.size(data, 1) / groups, [1])
 
     def repeated(vector: Value) -> Value:
+        if vector.rank not in (None, 1) or differ((vector.shape or (groups,))[0], groups):
+            raise Refused(f"{format_shape(vector.shape)} are no factors for {groups} groups")
         return b.reshape(b.expand(b.reshape(vector, groups, 1), groups, repeats), -1)
 
     return b.op("GroupNormalization", data, repeated(scale), repeated(bias), **node.attributes)

@@ -17,6 +17,7 @@ from bridge.neutral.types import (
     I32,
     U8,
     Element,
+    Shape,
     differ,
     is_static,
     low,
@@ -206,6 +207,27 @@ def conv_integer_to_ir(b: Builder, node: Node) -> Result:
     return b.op("Cast", b.op("Conv", data, filters, **node.attributes), to=I32)
 
 
+def axes_of_blocks(x: Shape, scale: Shape, block: int) -> list[int]:
+    """The axes of data along which there is one scale for each block."""
+    if not is_static(x) or not is_static(scale) or len(x) != len(scale):
+        return []
+    apart = [axis for axis, (a, b) in enumerate(zip(x, scale, strict=True)) if a != b]
+    fits = [-(-dim // block) == count for dim, count in zip(x, scale, strict=True)]
+    return [axis for axis, fit in enumerate(fits) if fit and set(apart) <= {axis}]
+
+
+def _blocks(x: must.Operand, scale: must.Operand, axis: int, block: int) -> must.Constraints:
+    if not block or not scale.shape:
+        return
+    if scale.rank != x.rank:
+        yield f"{scale} are no scales of blocks of {x}"
+    elif is_static(x.shape) and is_static(scale.shape):
+        fits = axes_of_blocks(x.shape, scale.shape, block)
+        if axis % len(x.shape) not in fits:
+            others = f"; they fit along axis {fits[0]}" if fits else ""
+            yield f"{scale} are no scales of blocks of {block} along axis {axis} of {x}{others}"
+
+
 def scales(node: Node) -> must.Constraints:
     """QuantizeLinear and DequantizeLinear: a scale is one number, one for each place along an axis,
     or one for each block. Zero points are like the scales."""
@@ -213,13 +235,12 @@ def scales(node: Node) -> must.Constraints:
     if x.shape is None or scale.shape is None:
         return
     axis, block = node.attributes["axis"], node.attributes.get("block_size", 0)
-    if block and scale.shape and scale.rank != x.rank:
-        yield f"{scale} are no scales of blocks of {x}"
     if zero.shape and zero.shape != (1,):
         why = "{} are no zero points for scales {}"
         yield must.Ranks(zero, scale, 0, why, zero, scale)
         for one, other in zip(zero.shape, scale.shape, strict=False):
             yield must.Same(one, other, why, zero, scale)
+    yield from _blocks(x, scale, axis, block)
     if block or not is_static(scale.shape) or size_of(scale.shape) == 1:
         return
     if scale.rank == 1:

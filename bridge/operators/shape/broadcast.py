@@ -73,8 +73,7 @@ def infer_broadcast(node: Node) -> list[Type]:
     of the data broadcast."""
     data, target = first(node), known_of(node.inputs[1]).dims
     if node.attributes.get("mode", "bidirectional") == "bidirectional":
-        target = unknown(node.outputs[0].rank) if target is None else target
-        target = broadcast(data.shape, target)
+        target = None if target is None else broadcast(data.shape, target)
     return [TensorType(data.element, target)]
 
 

@@ -1,6 +1,8 @@
 """AffineGrid: the coordinates of every point of an output after an affine map."""
 
+from bridge.neutral.inference import infers
 from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import ANY, TensorType
 from bridge.operators import Builder, Node, Value, legalizes, required
 
 
@@ -9,9 +11,7 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     """AffineGrid-20: theta `[N, k, k+1]` times (x, y, …, 1) for the points of `[H, W]` or `[D, H,
     W]`."""
     theta, size = required(node, 0, 1)
-    space = theta.shape[1] if theta.rank == 3 and theta.shape else None
-    length = space + 2 if space in (2, 3) else known_of(size).length
-    rank = b.known(length, "the length of its size")
+    rank = b.known(_rank(node), "the length of its size")
     size = b.as_i64(size)
     spatial = [size[axis] for axis in range(2, rank)]
     axes = len(spatial)
@@ -29,6 +29,23 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     grid = b.op("MatMul", points, turned)
     batch = b.reshape(size[0], 1)
     return b.reshape(grid, batch, whole, axes)
+
+
+def _rank(node: Node) -> int | None:
+    """The number of axes of the result, which is that of the sizes; None if it is not known."""
+    theta, size = required(node, 0, 1)
+    space = theta.dims[1] if theta.rank == 3 else None
+    return space + 2 if space in (2, 3) else known_of(size).length
+
+
+@infers("AffineGrid")
+def infer_affine_grid(node: Node) -> list[TensorType]:
+    """AffineGrid-20: [N, H, W, 2] or [N, D, H, W, 3] for sizes [N, C, H, W] or [N, C, D, H, W]."""
+    rank, sizes = _rank(node), known_of(node.input(1)).dims
+    if rank is None:
+        return [TensorType(node.operand(0).element)]
+    dims = sizes if sizes is not None and len(sizes) == rank else (ANY,) * rank
+    return [TensorType(node.operand(0).element, (dims[0], *dims[2:], rank - 2))]
 
 
 def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from bridge.neutral.inference import constraints as must, infers_shape, require
+from bridge.neutral.inference import constraints as must, infers_shape
 from bridge.neutral.inference.dims import dim_product
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Shape, is_static
@@ -175,7 +175,6 @@ def _divided(dim: Dim, by: int) -> Dim:
 def shape_of_depth(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """SpaceToDepth: the space divided by the block size, and the channels times the block's
     volume."""
-    require(len(dims) > 2)
     size = node.attributes["blocksize"]
     batch, channels, *spatial = dims
     depth = dim_product((channels, size ** len(spatial)))
@@ -186,7 +185,6 @@ def shape_of_depth(node: Node, dims: tuple[Dim, ...]) -> Shape:
 def shape_of_space(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """DepthToSpace: the space times the block size, and the channels divided by the block's
     volume."""
-    require(len(dims) > 2)
     size = node.attributes["blocksize"]
     batch, depth, *spatial = dims
     channels = _divided(depth, size ** len(spatial))

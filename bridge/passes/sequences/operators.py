@@ -22,7 +22,7 @@ from bridge.operators.sequence.sequences import drops_axis
 from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Fails, Form, Sequence, rank_not_known
 from bridge.passes.sequences.maybe import Maybe, content_of
-from bridge.passes.sequences.ragged import chunks, split
+from bridge.passes.sequences.ragged import Ragged, chunks, split
 from bridge.passes.sequences.tensors import Plain, TensorForm, tensor
 from bridge.passes.sequences.uniform import Uniform
 
@@ -101,7 +101,13 @@ def _concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> F
     ranks = form.item_ranks
     if ranks and not any(-(rank + new) <= axis < rank + new for rank in ranks):
         raise Fails(f"elements of rank {max(ranks)} cannot be joined along axis {axis}")
-    return (form.stack if new else form.concat)(b, axis, _name(node))
+    joined = (form.stack if new else form.concat)(b, axis, _name(node))
+    shape = node.outputs[0].shape or ()
+    sizes = [dim if isinstance(dim, int) and dim > 0 else 0 for dim in shape]
+    if any(sizes) and isinstance(form, Ragged) and isinstance(joined, Plain):
+        # OpenVINO has the shape from the elements, which it does not know.
+        return Plain(b.op("Reshape", joined.value, sizes))
+    return joined
 
 
 def _split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:

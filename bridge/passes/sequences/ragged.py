@@ -290,5 +290,11 @@ def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) ->
 def chunks(b: Builder, dim: Value, size: Value) -> Value:
     """The sizes of the parts when an axis of `dim` (i64 [1]) is cut into parts of `size` (a
     scalar). All are equal, except perhaps a smaller last one. i64 [length]."""
+    if known_of(size).ints is None:
+        # This Reshape fails for no size, where a Range without a step would end the process.
+        twice = b.concat(0, b.vector(size), b.vector(size))
+        sizes = b.concat(0, b.vector(b.min(b.max(size, 0), 1)), b.constant([2]))
+        twice = b.op("Reshape", twice, sizes, allowzero=True)
+        size = b.op("ReduceMax", twice, [0, 1], keepdims=False)
     total = b.op("Reshape", dim, np.zeros(0, np.int64))
     return b.min(total - b.op("Range", 0, total, size), size)

@@ -113,7 +113,7 @@ class Draft:
                 new.type = new.declared = old.type
         if self.wants_guard:
             (loop,) = made.nodes
-            results = guarded(self.b, loop, self.idle)
+            results = guarded(self.b, loop, self.idle, self.place)
         else:
             self.b.nodes += made.nodes
         return self.loop.finished(self.b, results)

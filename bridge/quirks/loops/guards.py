@@ -14,7 +14,8 @@ from bridge.operators.bodies import either
 from bridge.operators.control.idle import initial_states, shape_of_nothing
 from bridge.operators.control.loop_builder import is_positive, scalar
 from bridge.passes.uses import Uses
-from bridge.quirks.opaque import is_hidden, revealed, whole_of
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import is_hidden, opaque, revealed, whole_of
 from bridge.quirks.quirk import Place
 
 
@@ -25,7 +26,7 @@ def may_be_guarded(node: Node, inputs: Sequence[Value | None]) -> bool:
     return bool(node.outputs) and known and bool(_heads(inputs))
 
 
-def guarded(b: Builder, node: Node, idle: Mapping[int, Value]) -> list[Value]:
+def guarded(b: Builder, node: Node, idle: Mapping[int, Value], place: Place) -> list[Value]:
     """An If that tests the trip count and the condition of a Loop.
 
     The Loop is in the first branch. The second branch gives the initial value of each state, or the
@@ -35,12 +36,16 @@ def guarded(b: Builder, node: Node, idle: Mapping[int, Value]) -> list[Value]:
     runs = b.fold("And", [_is_set(b, position, head) for position, head in asked])
     outer = [v for v in (*node.inputs, *idle.values()) if v is not None and v.constant is None]
     outer = list(dict.fromkeys(outer))
+    heads = [head for _, head in asked]
+    is_open = not all(v in heads or is_known(v, place) for v in outer)
 
     def runs_on(inner: Builder, inside: list[Value]) -> list[Value]:
         values = dict(zip(outer, inside, strict=True))
         for position, head in asked:
             if position and is_static(head.shape) and not is_hidden(head, "content"):
-                values[head] = inner.filled(True, head.shape, head.element)
+                true = inner.filled(True, head.shape, head.element)
+                # If OpenVINO knows all inputs, it runs the Loop when it compiles the model.
+                values[head] = true if is_open else opaque(inner, true, "content")
         inputs = [None if v is None else _in_branch(inner, values, v) for v in node.inputs]
         made = inner.node(
             "Loop", inputs, len(node.outputs), dict(node.attributes), node.bodies, node.name,

@@ -1,15 +1,10 @@
-"""Element types."""
+"""Conversions to truth values."""
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.neutral.types import BOOL, Element
+from bridge.neutral.types import BOOL, F32
 from bridge.operators import Result
-from bridge.quirks.quirk import BOTH, CPU, Place, quirk
-
-
-def _holds_nan(element: Element | None) -> bool:
-    """Whether the plugin compares numbers of a type that holds NaN."""
-    return element is not None and element.is_float and element.bits >= 16
+from bridge.quirks.quirk import BOTH, CPU, Place, is_computed_in, quirk
 
 
 @quirk(
@@ -18,8 +13,9 @@ def _holds_nan(element: Element | None) -> bool:
     engines=BOTH,
     symptom="NaN converted to bool is false, so an If takes its else branch. A Convert to boolean "
     "reads the first output of a node with several outputs, even if its input is another one, and "
-    'does not compile behind TopK or a VariadicSplit ("Default output not supported").',
-    cost="none: a NotEqual for a Convert",
+    'does not compile behind TopK or a VariadicSplit ("Default output not supported"); nor '
+    "does one of 8-bit floats.",
+    cost="none: a NotEqual for a Convert, and a Convert of 8-bit floats",
 )
 def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
     """Both operators give true for all numbers but 0, and for NaN."""
@@ -29,8 +25,11 @@ def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
     made = x.producer
     # Later quirks copy what an If or a Loop gives, by a VariadicSplit.
     is_part = made is not None and (len(made.outputs) > 1 or made.op in ("If", "Loop"))
-    may_be_nan = _holds_nan(x.element) and place.engine == CPU
-    return b.op("NotEqual", x, 0) if is_part or may_be_nan else None
+    is_float = x.element is not None and x.element.is_float
+    if not (is_part or (is_float and place.engine == CPU)):
+        return None
+    is_stored = is_float and x.element is not None and not is_computed_in(x.element)
+    return b.op("NotEqual", b.cast(x, F32) if is_stored else x, 0)
 
 
 # Old releases convert to u8. A number other than 0 and 1 then stays in the u8, and a later
