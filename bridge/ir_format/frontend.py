@@ -371,9 +371,11 @@ def _by_rule(
 def _given(layer: Layer, table: dict[str, SpelledAttribute], where: str) -> dict[str, Any]:
     """The values of a layer's attributes that its specification has."""
     found: dict[str, Any] = {}
-    for name in layer.data.keys() & table:
+    for name, text in layer.data.items():
+        if name not in table:
+            continue
         try:
-            value = parse(layer.data[name], table[name].type, table[name].choices)
+            value = parse(text, table[name].type, table[name].choices)
         except ValueError as error:
             raise InvalidModelError(f"{where} / {layer}: {name}: {error}") from None
         if value is not None:

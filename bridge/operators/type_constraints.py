@@ -10,9 +10,6 @@ from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, T
 from bridge.operators.schemas import NEWEST, schema_of
 from bridge.vocabulary import has_trait
 
-EARLIER = 28
-"""The first operator set that allows fewer types than the ones before it."""
-
 
 @dataclass(eq=False)
 class TypeSignature:
@@ -150,21 +147,26 @@ def ill_typed(type: str, domain: str, inputs: tuple[str | None, ...]) -> str:
     signature = type_signature(type, NEWEST, domain)
     if signature is None:
         return ""
-    # Operator set 28 takes types back that earlier ones allow.
-    earlier = [type_signature(type, opset, domain) for opset in range(1, EARLIER)]
-    signatures = {signature, *filter(None, earlier)}
     for index, given in enumerate(inputs):
-        if signature.input(index) is None or given is None:
+        variable = signature.input(index)
+        if variable is None or given is None:
             continue
-        named = ((each, each.input(index)) for each in signatures)
-        allowed = {type for each, variable in named if variable for type in each.allowed[variable]}
-        if _kind(given) not in map(_kind, allowed):
+        allowed = signature.allowed[variable]
+        known = _kind(given) in map(_kind, allowed)
+        if not known and not _was_allowed(type, domain, index, given):
             few = " or ".join(sorted(allowed)) if len(allowed) < 4 else f"no {_kind(given)}"
             return (
                 f"its input {signature.name(index)} is {given}; {type} takes {few} there, so a "
                 "Cast in front of it would mend it"
             )
     return _untied(type, signature, inputs)
+
+
+def _was_allowed(type: str, domain: str, index: int, given: str) -> bool:
+    """Whether an operator set before 28, which takes types back, allows the type at this input."""
+    earlier = (type_signature(type, opset, domain) for opset in range(1, 28))
+    named = ((each, each.input(index)) for each in earlier if each is not None)
+    return any(variable and given in each.allowed[variable] for each, variable in named)
 
 
 @cache

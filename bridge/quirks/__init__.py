@@ -76,8 +76,8 @@ ORDER: tuple[str, ...] = (
     # The GPU plugin alone, but for OneHot.
     "copied_branches", "copied_loops", "computed_one_hot", "kernel_of_vectors",
     "computed_slope", "window_beyond_input", "sizes_of_constant",
-    "bound_of_norm", "sign_of_remainder",
-    "rows_of_scaled_bytes", "ties_of_quantisation", "read_on_host",
+    "range_without_type", "bound_of_norm", "sign_of_remainder",
+    "rows_of_scaled_bytes", "ties_of_quantisation", "row_on_host", "read_on_host",
     "rows_behind_boxes",
     "parts_in_place", "attention_over_queries",
     "copied_output", "first_operand_of_lower_rank",

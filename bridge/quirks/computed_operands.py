@@ -143,10 +143,12 @@ def _unsqueezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
 @quirk(
     "ir::OneHot",
     recorded=True,
+    engines=BOTH,
     until="2025.3",
-    releases="2024.0 to 2025.3",
+    releases="2024.0 to 2025.3, GPU 2026.4",
     model="test_onehot_negative_indices",
-    symptom="These releases lack OneHot-16, and do not read the file.",
+    symptom="These releases lack OneHot-16, and do not read the file. For the GPU plugin, a model "
+    "with OneHot does not compile if the depth or a value is no constant.",
     cost="a Range, an Equal and a Select for OneHot",
 )
 def computed_one_hot(b: Builder, node: Node, place: Place) -> Result:
@@ -155,9 +157,12 @@ def computed_one_hot(b: Builder, node: Node, place: Place) -> Result:
     """
     indices, depth, on, off = node.operands
     rank, axis = indices.rank, node.attributes["axis"]
-    if rank is None or node.attributes["negative_indices_mode"] != "normalize":
+    counts_back = node.attributes["negative_indices_mode"] == "normalize"
+    known = all(known_of(value).array is not None for value in (depth, on, off))
+    if rank is None or (known if place.engine == GPU else not counts_back):
         return None
-    indices = b.from_the_front(indices, depth)
+    if counts_back:
+        indices = b.from_the_front(indices, depth)
     axis %= rank + 1
     zero, one = (b.cast(b.constant(number), indices.element) for number in (0, 1))
     places = b.op("Range", zero, b.cast(b.scalar(depth), indices.element), one)

@@ -327,3 +327,19 @@ def _vector_of_einsum(b: Builder, node: Node, first: Value) -> Value | None:
     longer = f"{axis}{equation.partition('->')[0]}->{axis}"
     summed = b.node("Einsum", operands, 1, {"equation": longer}, extras=node.extras)
     return b.squeeze(summed.outputs[0], 0)
+
+
+@quirk(
+    "Range",
+    engines=(GPU,),
+    model="test_range_int32_type_negative_delta",
+    symptom='A model with Range of operator set 1 does not compile ("not supported").',
+    cost="none: the layer is one of operator set 4",
+)
+def range_without_type(b: Builder, node: Node, place: Place) -> Result:
+    """The element type is the type of its inputs."""
+    start = node.inputs[0]
+    if node.attributes.get("output_type") is not None or start is None or start.element is None:
+        return None
+    attributes = {**node.attributes, "output_type": start.element}
+    return b.node("Range", node.inputs, 1, attributes, extras=node.extras).outputs

@@ -4,6 +4,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.types import (
     BF16,
+    BOOL,
     F16,
     F32,
     F64,
@@ -83,7 +84,9 @@ def _converted(value: Value) -> tuple[Value, set[str]]:
     engines=(GPU,),
     symptom="An output that depends on sizes alone is unset memory in a new request, unless sizes "
     "changed. A constant output of f64 has the bits of f32, and one of u64 the bits of i32. An "
-    "output that is a part of a tensor, in f16 or reshaped, has the first elements of the tensor.",
+    "output that is a part of a tensor, in f16 or reshaped, has the first elements of the tensor. "
+    "The first inference fails at a boolean output of known shape, if something before it has an "
+    "open size. A Slice of a Slice that was whole and is empty in the next run ends the process.",
     cost="a Maximum or a Gather of the output, or a few operators on one element, which stay on "
     "the way back to ONNX",
 )
@@ -92,6 +95,8 @@ def copied_output(graph: Graph, context: Context) -> bool:
     maximum with itself.
     """
     place = Place(graph)
+    made = (value for node in graph.nodes for value in node.outputs)
+    is_open = not all(is_static(value.shape) for value in (*graph.inputs, *made))
 
     def copied(b: Builder, value: Value) -> Value | None:
         element, made = value.element, value.producer
@@ -99,7 +104,7 @@ def copied_output(graph: Graph, context: Context) -> bool:
             return None
         if element in (F64, U64) and is_known(value, place):
             return opaque(b, value, "content")
-        if _is_moved_part(value):
+        if (element is BOOL and is_open and made.op != "Constant") or _is_part(value):
             return opaque(b, value, "memory")
         shape = nearest(value, "Shape", 1000) if element.is_integer else None
         if shape is None or not is_of_shapes(value):
@@ -121,6 +126,20 @@ def _is_moved_part(value: Value) -> bool:
         return False
     whole = made.operand(0)
     return is_static(whole.shape) and is_static(part.shape) and part.shape != whole.shape
+
+
+def _is_part_of_part(value: Value) -> bool:
+    """Whether a value is a Slice of a Slice of open size."""
+    for _ in range(2):
+        made = value.behind(*IN_PLACE).producer
+        if made is None or made.op != "Slice" or is_static(made.outputs[0].shape):
+            return False
+        value = made.operand(0)
+    return True
+
+
+def _is_part(value: Value) -> bool:
+    return _is_moved_part(value) or _is_part_of_part(value)
 
 
 def _zero_of(b: Builder, data: Value) -> Value:

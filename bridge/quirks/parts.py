@@ -1,11 +1,13 @@
 """Parts of tensors, which the GPU plugin reads at their place in the whole."""
 
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import (
     is_static,
     size_of,
 )
+from bridge.operators import Result
 from bridge.quirks.opaque import hides
 from bridge.quirks.quirk import (
     GPU,
@@ -14,6 +16,7 @@ from bridge.quirks.quirk import (
     Place,
     barrier,
     is_computed_in,
+    quirk,
 )
 
 READERS = {
@@ -25,6 +28,28 @@ READERS = {
 
 IN_PLACE = frozenset({"Identity", *RESHAPES})
 """Operators whose result has the elements of their first input."""
+
+
+# The plugin reads such a row on the host with a wrong layout, also behind arithmetic.
+@quirk(
+    "Gather",
+    recorded=True,
+    engines=(GPU,),
+    model="list as a stack",
+    symptom="One row of a matrix of integers with an open size, as an end of a Slice: memory runs "
+    "out, or the process ends.",
+    cost="a Squeeze",
+)
+def row_on_host(b: Builder, node: Node, place: Place) -> Result:
+    """A row by a list of one index is a matrix of one row."""
+    data, index, axis = node.operands
+    is_wanted = index.rank == 0 and (data.rank or 0) > 1 and not is_static(data.shape)
+    if not is_wanted or data.element is None or not data.element.is_integer:
+        return None
+    if node.attributes["batch_dims"] or known_of(axis).ints is None:
+        return None
+    rows = b.op("Gather", data, b.reshape(index, 1), axis, **node.attributes)
+    return b.op("Squeeze", rows, b.reshape(axis, 1))
 
 
 # The GPU plugin does not wait until an input of the model has been copied to the device.
@@ -107,12 +132,14 @@ MISREADERS = frozenset({"GatherND", "MatMul"})
     uses=True,
     engines=(GPU,),
     symptom="A row `x[1:2]` times a number gives the products of the first row. A MatMul or a "
-    "GatherND takes wrong elements of a part of a tensor with three or four axes.",
+    "GatherND takes wrong elements of a part of a tensor with three or four axes. A MatMul whose "
+    "second operand is a part does not compile.",
     cost="a Maximum, or a LogicalOr, for each such part",
 )
 def parts_in_place(node: Node, place: Place) -> list[bool]:
-    """At a part that is one row, and at a part of a tensor with three or four axes that a MatMul or
-    a GatherND reads; at a Slice or a Gather only if all sizes are known.
+    """At a part that is one row, at the second operand of a MatMul, and at a part of a tensor with
+    three or four axes that a MatMul or a GatherND reads; at a Slice or a Gather only if all sizes
+    are known.
     """
     return [_is_misread(node, part, place) for part in node.outputs]
 
@@ -128,7 +155,11 @@ def _is_misread(node: Node, part: Value, place: Place) -> bool:
     if all(hides(reader, "memory") for reader in readers):
         return False
     sizes = _sizes_in_whole(node, part)
-    if whole.rank > 2 and any(reader.op in MISREADERS for reader in readers):
+    turned = [part, *(reader.outputs[0] for reader in readers if reader.op == "Transpose")]
+    products = [(v, user) for v in turned for user in place.users(v) if user.op == "MatMul"]
+    if any(user.inputs[1] is v for v, user in products) or (
+        whole.rank > 2 and any(reader.op in MISREADERS for reader in readers)
+    ):
         return node.op in SPLITS or (sizes is not None and sizes != whole.shape)
     is_row = sizes is not None and size_of(sizes) == sizes[1] > 1
     return is_row and sizes != whole.shape

@@ -166,7 +166,7 @@ def test_few_values_at_once_find_the_same(tmp_path: Path, monkeypatch: pytest.Mo
 # Quirks that are left out, and inputs that then show the fault.
 FAULTS: dict[str, dict[str, float]] = {
     "absolute_value_of_shape": {},
-    "kernel_of_lrn": {},
+    "bias_of_lrn": {},
     "saturating_bytes": {"x": 200, "z": 100},
     "sizes_of_states": {"n": 3},
     "memory_inside": {},

@@ -71,6 +71,49 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             for n in (1, 3)
         ],
     ),
+    "range_without_type": (
+        """(int64 n) => (int64[k] y) {
+          zero = Constant <value = int64 {0}> () one = Constant <value = int64 {1}> ()
+          y = Range (zero, n, one) }""",
+        [{"n": np.array(3)}],
+    ),
+    "row_on_host": (
+        """(int64[3,1] x, int64[1] n, float[6] w) => (float[k] y) {
+          first = Constant <value_ints = [0]> () at = Constant <value = int64 {1}> ()
+          some = Slice (x, first, n, first) end = Gather (some, at)
+          y = Slice (w, first, end, first) }""",
+        [
+            {"x": np.int64([[3], [2], [1]]), "n": np.int64([n]), "w": np.float32(range(6))}
+            for n in (2, 3)
+        ],
+    ),
+    "computed_one_hot": (
+        """(int64[2,3] i, int64 depth, float[2] values) => (float[2,d,3] y) {
+          y = OneHot <axis = 1> (i, depth, values) }""",
+        [{"i": np.int64([[0, 1, -1], [2, 5, -9]]), "depth": np.array(4), "values": X}],
+    ),
+    "copied_output": (
+        """(float[n] x) => (bool[2] y, bool[0] z) <float one = {1}, int64[2] places = {1, 0},
+           int64[1] none = {0}> {
+            g = Greater (x, one) y = Gather (g, places) z = Slice (g, none, none) }""",
+        [{"x": np.float32(x)} for x in ([0, 2], [3, 1, 2])],
+    ),
+    "parts_in_place, of weights": (
+        """(float[2,3] x, float[9,3] w) => (float[2,6] y, float[2,3] z)
+          <int64[2] sizes = {6, 3}> {
+          p, q = Split <axis = 0> (w, sizes) pt = Transpose <perm = [1, 0]> (p)
+          qt = Transpose <perm = [1, 0]> (q) y = MatMul (x, pt) z = MatMul (x, qt) }""",
+        [{"x": np.float32(np.arange(6).reshape(2, 3)), "w": np.float32(np.eye(9, 3))}],
+    ),
+    "copied_output, of a slice": (
+        """(float[6] x, int64[1] start, int64[1] size) => (float[k] y) {
+          first = Constant <value_ints = [0]> () end = Add (start, size)
+          some = Slice (x, first, size, first) y = Slice (some, start, end, first) }""",
+        [
+            {"x": np.float32(range(6)), "start": np.int64([start]), "size": np.int64([size])}
+            for start, size in ((0, 6), (3, 1))
+        ],
+    ),
     "saturating_conversion": (
         """(float[6] x) => (float[6] y, float[6] z) {
           a = Cast <to = 22> (x) y = Cast <to = 1> (a)
@@ -106,22 +149,6 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
     "read_on_host, parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
-    ),
-    "copied_output, of a slice": (
-        """(float[6] x, int64[1] start, int64[1] size) => (float[k] y) {
-          first = Constant <value_ints = [0]> () end = Add (start, size)
-          some = Slice (x, first, size, first) y = Slice (some, start, end, first) }""",
-        [
-            {"x": np.float32(range(6)), "start": np.int64([start]), "size": np.int64([size])}
-            for start, size in ((0, 6), (3, 1))
-        ],
-    ),
-    "parts_in_place, of weights": (
-        """(float[2,3] x, float[9,3] w) => (float[2,6] y, float[2,3] z)
-          <int64[2] sizes = {6, 3}> {
-          p, q = Split <axis = 0> (w, sizes) pt = Transpose <perm = [1, 0]> (p)
-          qt = Transpose <perm = [1, 0]> (q) y = MatMul (x, pt) z = MatMul (x, qt) }""",
-        [{"x": np.float32(np.arange(6).reshape(2, 3)), "w": np.float32(np.eye(9, 3))}],
     ),
     "value_of_pad": (
         """(int32[2] x, int64[n] k) => (int32[m] y, int64 z) {
@@ -207,12 +234,6 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = Abs (x) d = Constant <value = double[2] {1.5, -2}> ()
           u = Constant <value = uint64[2] {1, 2}> () }""",
         [{"x": X}],
-    ),
-    "copied_output": (
-        """(float[n] x) => (bool[2] y, bool[0] z) <float one = {1}, int64[2] places = {1, 0},
-           int64[1] none = {0}> {
-            g = Greater (x, one) y = Gather (g, places) z = Slice (g, none, none) }""",
-        [{"x": np.float32(x)} for x in ([0, 2], [3, 1, 2])],
     ),
     "copied_output, a part": (
         """(float16[3] x, float[3] z) => (float16[2] y, float16[1] w, float[1,1] v, float16[1] u)

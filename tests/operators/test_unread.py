@@ -125,7 +125,7 @@ def test_an_attribute_of_the_specification_that_a_rule_leaves_unread(
     monkeypatch.setitem(operators.readers, ("ir", "MVN"), [rule])
     model, x = tmp_path / "a.xml", ops.parameter([1, 2, 3], np.float32)
     openvino.save_model(openvino.Model([of(2, "MVN", eps=0.1)(x)], [x]), model)
-    _requires(model, tmp_path / "a.onnx", "attribute `across_channels`")
+    _requires(model, tmp_path / "a.onnx", "attribute `eps`")
 
 
 MOST_INPUTS = 40

@@ -383,10 +383,10 @@ def test_what_fails_on_either_way_is_refused(tmp_path: Path) -> None:
     model = model_of("y = MatMul(x, x)")
     model.graph.node[0].attribute[0].CopyFrom(model.graph.node[0].attribute[1])
     model.graph.node[0].attribute[0].name = "then_branch"
-    (tmp_path / "m.xml").write_text("old")
+    (tmp_path / "m.xml").write_text("<net>old</net>")
     with pytest.raises(bridge.UnsupportedError, match=r"MatMul .x2.: .* cannot be multiplied"):
         bridge.convert(model, tmp_path / "m.xml")
-    assert (tmp_path / "m.xml").read_text() == "old"
+    assert (tmp_path / "m.xml").read_text() == "<net>old</net>"
 
 
 def test_branch_that_fails_is_not_kept(tmp_path: Path) -> None:

@@ -411,9 +411,11 @@ CANARIES: dict[str, Canary] = {
         },
     ),
     "product_over_empty_axis": Canary(
-        "(float[64,n] x, float[64,64] z) => (float[64,64] y) <float[0,64] w = {}> "
-        "{ e = Exp (z) most = ReduceMax (e) p = MatMul (x, w) y = Add (p, most) }",
-        {"x": _f32(64, 0), "z": _f32(64, 64) / 4096},
+        "(float[2,n] x, float[64,m] z) => (float[2,3] y, float[64,64] a) "
+        "<float[0,3] w = {}, float[0,64] v = {}> "
+        "{ p = MatMul (x, w) y = Exp (p) a = MatMul (z, v) }",
+        {"x": _f32(2, 0), "z": _f32(64, 0)},
+        ends=True,
     ),
     "axes_of_interpolation": Canary(
         """(float[2,3,4,4] x) => (float[2,6,4,4] y) {

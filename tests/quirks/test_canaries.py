@@ -104,7 +104,7 @@ def marked(path: str) -> object:
     reason = f"{path} in {quirk.releases}: {quirk.symptom}"
     shown: tuple[type[Exception], ...] = (AssertionError,)
     if canary.loud or canary.ends:  # A read of other memory may end the process.
-        shown = (RuntimeError, LostProcessError) if canary.loud else (*shown, LostProcessError)
+        shown = (RuntimeError, LostProcessError, *(() if canary.loud else shown))
     mark = pytest.mark.xfail(reason=reason, raises=shown, strict=True)
     if not canary.seen:
         mark = pytest.mark.skip(reason=f"the fault is that of {canary.on}")

@@ -125,12 +125,6 @@ LOUD: dict[str, Canary] = {
         "(bool[n] x) => (uint8[n] y) { n = Not (x) u = Cast <to = 2> (n) y = Where (n, u, u) }",
         {"x": np.array([True, False])},
     ),
-    "a Gather that gives an empty tensor of known shape": Canary(
-        "(float[3, 0] x) => (float[n, 0] y) <bool[3] which = {1, 1, 0}> "
-        "{ y = Compress <axis = 0> (x, which) }",
-        {"x": _f32(3, 0)},
-        ends=True,
-    ),
     "TopK with a k of 0": Canary(
         "(float[2, n] x, int64[1] k) => (float[2, m] y, int64[2, m] i) { "
         "y, i = TopK <sorted = 0> (x, k) }",
@@ -202,10 +196,6 @@ LOUD: dict[str, Canary] = {
     "LRN over an open number of channels": Canary(
         "(float[n,c,h,w] x) => (float[n,c,h,w] y) { y = LRN <size = 5> (x) }",
         {"x": _f32(1, 5, 2, 2)},
-    ),
-    "Reshape by a vector of open length": Canary(
-        "(float[2,3] x, int64[n] shape) => (float[a,b] y) { y = Reshape (x, shape) }",
-        {"x": _f32(2, 3), "shape": _i64(3, -1)},
     ),
     "ReduceL2 of integers along computed axes": Canary(
         "(int32[2,3] x, int64[1] axes) => (int32[a,b] y) { y = ReduceL2 (x, axes) }",

@@ -235,12 +235,12 @@ def scales(node: Node) -> must.Constraints:
     if x.shape is None or scale.shape is None:
         return
     axis, block = node.attributes["axis"], node.attributes.get("block_size", 0)
-    yield from _blocks(x, scale, axis, block)
     if zero.shape and zero.shape != (1,):
         why = "{} are no zero points for scales {}"
         yield must.Ranks(zero, scale, 0, why, zero, scale)
         for one, other in zip(zero.shape, scale.shape, strict=False):
             yield must.Same(one, other, why, zero, scale)
+    yield from _blocks(x, scale, axis, block)
     if block or not is_static(scale.shape) or size_of(scale.shape) == 1:
         return
     if scale.rank == 1:
