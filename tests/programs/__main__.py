@@ -10,6 +10,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import onnx
 
@@ -26,7 +27,7 @@ from tests.programs.saved import FORMS
 from tests.programs.splicing import splice
 from tests.programs.verdict import Feeds, Verdict, judge
 
-FEEDS = 4
+FEEDS = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _judge(program: Drawn, form: str | None) -> tuple[Verdict, Feeds]:
     feeds = [program.feed(seed) for seed in range(FEEDS)]
-    return judge(program.model, feeds, form=form), feeds
+    return judge(program.model, feeds, form=form or getattr(program, "use", None)), feeds
 
 
 def _listed(counts: Counter[str]) -> str:
@@ -79,9 +80,11 @@ def _show(
     program: Drawn, feeds: Feeds, verdict: Verdict, name: str, options: argparse.Namespace
 ) -> None:
     print(f"\n{name}: {verdict.kind}\n{verdict.detail[:1500]}", flush=True)
-    model = program.model
+    model, form = program.model, options.saved or getattr(program, "use", None)
+    if form and form is not options.saved:
+        print(form, flush=True)
     if not options.as_drawn and verdict.is_failure:
-        model = reduced(model, lambda smaller: _fails_alike(smaller, feeds, verdict, options.saved))
+        model = reduced(model, lambda smaller: _fails_alike(smaller, feeds, verdict, form))
     print(onnx.printer.to_text(model), flush=True)
     if options.debug_run:
         print("\n".join(_wrong_stages(model, feeds)), flush=True)
@@ -99,9 +102,11 @@ def _wrong_stages(model: onnx.ModelProto, feeds: Feeds) -> Iterator[str]:
         yield from watcher.lines({item.name: feed[item.name] for item in model.graph.input})
 
 
-def _fails_alike(model: onnx.ModelProto, feeds: Feeds, verdict: Verdict, form: str | None) -> bool:
+def _fails_alike(model: onnx.ModelProto, feeds: Feeds, verdict: Verdict, form: Any) -> bool:
     kept: Sequence[str] = [value.name for value in model.graph.input]
-    found = judge(model, [{name: feed[name] for name in kept} for feed in feeds], form=form)
+    found = judge(
+        model, [{name: feed[name] for name in kept if name in feed} for feed in feeds], form=form
+    )
     return found.symptom == verdict.symptom
 
 

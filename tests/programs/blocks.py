@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx
 from hypothesis import strategies as st
@@ -41,21 +40,12 @@ INTEGERS = ("i64", "i32")
 NUMBERS = FLOATS + INTEGERS
 SIGNED = ("i8", "i16")
 UNSIGNED = ("u8", "u16", "u32", "u64")
-STORED = {
-    "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
-    "f8e4m3fn": (TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn),
-    "f8e5m2": (TensorProto.FLOAT8E5M2, ml_dtypes.float8_e5m2),
-    "i4": (TensorProto.INT4, ml_dtypes.int4),
-    "u4": (TensorProto.UINT4, ml_dtypes.uint4),
-    "u2": (TensorProto.UINT2, ml_dtypes.uint2),
-}
-"""Types that hold values and that no engine computes in (`stored_types.py`)."""
 TEXT, WORD = "text", "word"
 TEXTS = {TEXT: (TensorProto.STRING, np.object_), WORD: (TensorProto.STRING, np.object_)}
 """`TEXT` is any string, for example an input of the program; `WORD` is one of `WORDS` (`texts.py`).
 """
 WORDS = ("red", "blue", "", "pink", "7", "red blue", "-2", "é", "a,b", "<x>")
-TYPES = ELEMENTS | STORED | TEXTS
+TYPES = ELEMENTS | TEXTS
 OTHERS = SIGNED + UNSIGNED
 """Integers that move, are joined and converted. Few engines compute with them."""
 
@@ -311,9 +301,6 @@ def simple_node(block: Block) -> None:
     if var is None:
         new_constant(block)
         return
-    if var.element in STORED:
-        block.choose(list(stored(block, var)))()
-        return
     families = [elementwise, combination, movement, reduction, conversion]
     family = block.choose(families[:3] if var.element in TEXTS else families)
     choices = list(family(block, var)) or list(elementwise(block, var))
@@ -343,18 +330,6 @@ def elementwise(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
         yield rule("Sigmoid", bound=1, bits=None)
     if var.element in FLOATS and var.bits is not None:
         yield rule("Floor", bits=0, bound=var.bound + 1)
-
-
-def stored(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
-    """Statements on a value that keeps its type."""
-    yield lambda: block.emit("Identity", [var], var)
-    yield lambda: widened(block, var)
-    yield lambda: reshape(block, var, (-1,))
-
-
-def widened(block: Block, var: Var) -> Var:
-    """A value of a stored type, converted to f32."""
-    return block.emit("Cast", [var], replace(var, element="f32"), to=TensorProto.FLOAT)
 
 
 def combination(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
@@ -672,7 +647,7 @@ def can_grow(block: Block, var: Var) -> bool:
     """
     if block.outer is not None or not var.fed or not var.shape or 0 in var.shape[1:]:
         return False
-    if var.element == TEXT or var.element in STORED:  # cannot be an output
+    if var.element == TEXT:  # cannot be an output
         return False
     return replace(var, shape=var.shape[1:]).is_fixed
 

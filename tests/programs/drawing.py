@@ -15,14 +15,13 @@ from tests.programs.blocks import ELEMENTS, TEXT, Draw
 from tests.programs.case_programs import case_programs
 from tests.programs.chain_programs import chain_programs
 from tests.programs.contrib_cases import contrib
-from tests.programs.naming import renamed
 from tests.programs.odd_numbers import STATEMENTS as ODD
 from tests.programs.outlining import outlined
 from tests.programs.random_programs import programs
 from tests.programs.rank_programs import rank_programs
 from tests.programs.rarities import STATEMENTS
 from tests.programs.sequence_programs import sequence_programs
-from tests.programs.stored_types import STATEMENTS as STORED
+from tests.programs.served_programs import served_programs
 from tests.programs.storing import stored_otherwise
 from tests.programs.texts import STATEMENTS as ON_TEXTS
 
@@ -50,7 +49,6 @@ KINDS: dict[str, st.SearchStrategy[Drawn]] = {
     "if": programs(),
     "rare": programs(STATEMENTS),
     "odd": programs(ODD),
-    "stored": programs((*STORED, *STATEMENTS)),
     "texts": programs(ON_TEXTS, elements=(*ELEMENTS, *[TEXT] * len(ELEMENTS))),
     "ranks": rank_programs(),
     "sequences": sequence_programs(),
@@ -59,7 +57,7 @@ KINDS: dict[str, st.SearchStrategy[Drawn]] = {
     "contrib": case_programs(contrib),
     "outlined": changed(outlined),
     "constants": changed(stored_otherwise),
-    "names": changed(renamed),
+    "served": served_programs(),
 }
 
 

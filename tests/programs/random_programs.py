@@ -15,7 +15,6 @@ from tests.programs.blocks import (
     GO,
     MAX_DEPTH,
     MAX_TRIPS,
-    STORED,
     TEXT,
     TEXTS,
     Block,
@@ -27,7 +26,6 @@ from tests.programs.blocks import (
     add_loop,
     add_scan,
     shuffle,
-    widened,
 )
 from tests.programs.rarities import functions
 from tests.programs.texts import ML, encoded
@@ -67,9 +65,6 @@ def programs(
     block.fill(most_statements)
     block.choose([add_if, add_loop, add_if])(block)
 
-    # onnxruntime cannot return these types to numpy.
-    for var in [v for v in block.variables if v.element in STORED]:
-        widened(block, var)
     # Only strings that the model names can be outputs of an IR.
     for var in [v for v in block.variables if v.element == TEXT]:
         encoded(block, var)

@@ -26,6 +26,9 @@ Step = Callable[..., Any]
 NO_PROGRAM = "no program"
 """The verdict on a model that onnxruntime does not run either."""
 
+ALLOWED = "refused as an option allows"
+"""The verdict on a model that a device cannot run, or whose Ifs allow no selection."""
+
 ORIGINAL = "onnxruntime"
 """The step that runs the model itself."""
 
@@ -39,7 +42,7 @@ class Verdict:
 
     @property
     def is_failure(self) -> bool:
-        return self.kind not in ("right", NO_PROGRAM)
+        return self.kind not in ("right", NO_PROGRAM, ALLOWED)
 
     @property
     def symptom(self) -> str:
@@ -48,7 +51,7 @@ class Verdict:
         return self.kind + re.sub(r"\d+", "", "".join(words[:2]))
 
 
-class _Stop(Exception):
+class Stop(Exception):
     """Ends a judgement with its verdict."""
 
 
@@ -61,11 +64,11 @@ def judge(
     convert: Callable[..., Any] = bridge.convert,
     close: Close = assert_close,
     seconds: float = TIMEOUT,
-    form: str | None = None,
+    form: Any = None,
 ) -> Verdict:
     """Runs a model in onnxruntime, its IR in OpenVINO, and the ONNX that comes back in onnxruntime.
     `close` asserts that the numbers are the same. With a form of `saved.FORMS` the IR is saved so
-    first, and it is the original.
+    first, and it is the original. With an `options.Use` it is converted and called so.
 
     Another process does this. If it crashes or hangs, that is a verdict, too.
     """
@@ -86,7 +89,7 @@ def _in_worker(
     convert: Callable[..., Any],
     close: Close,
     seconds: float,
-    form: str | None,
+    form: Any,
 ) -> Verdict:
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -98,7 +101,7 @@ def _in_worker(
         except LostProcessError as error:
             about = (folder / STEP).read_text() if (folder / STEP).exists() else "starting"
             how = ENDS if ENDED in str(error) else "timeout"
-            none = about == ORIGINAL or (form is not None and about in MAKING)
+            none = about == ORIGINAL or (isinstance(form, str) and about in MAKING)
             return Verdict(NO_PROGRAM if none else f"{about}: {how}", str(error))
 
 
@@ -116,33 +119,37 @@ def _verdict(
     convert: Callable[..., Any],
     folder: Path,
     close: Close,
-    form: str | None,
+    form: Any,
 ) -> Verdict:
     step, model = partial(_step, folder), onnx.load_from_string(data)
     try:
         if form is None:
             _judge(model, feeds, convert, folder, close, step)
-        else:
+        elif isinstance(form, str):
             from tests.programs.saved import judge_saved
 
             judge_saved(form, model, feeds, folder, close, step)
-    except _Stop as stop:
+        else:
+            from tests.programs.options import judge_used
+
+            judge_used(form, model, feeds, folder, close, step)
+    except Stop as stop:
         return stop.args[0]
     return Verdict("right")
 
 
 def _step(folder: Path, about: str, kind: str, function: Any, *arguments: Any) -> Any:
-    """Calls a function, and raises _Stop where it raises."""
+    """Calls a function, and raises Stop where it raises."""
     (folder / STEP).write_text(about)
     try:
         return function(*arguments)
     except (AssertionError, Exception) as error:
         detail = f"{type(error).__name__}: {error}"
         if kind == NO_PROGRAM:
-            raise _Stop(Verdict(NO_PROGRAM, f"{about}: {detail}")) from None
+            raise Stop(Verdict(NO_PROGRAM, f"{about}: {detail}")) from None
         kind = "wrong" if isinstance(error, AssertionError) else kind
         kind = "refused" if isinstance(error, bridge.BridgeError) else kind
-        raise _Stop(Verdict(f"{about}: {kind}", detail)) from None
+        raise Stop(Verdict(f"{about}: {kind}", detail)) from None
 
 
 def _judge(
@@ -153,7 +160,7 @@ def _judge(
     close: Close,
     step: Step,
 ) -> None:
-    """Raises _Stop at the first thing that goes wrong."""
+    """Raises Stop at the first thing that goes wrong."""
     original = step(ORIGINAL, NO_PROGRAM, OnnxRuntime, model)
     expected = [flat(step(ORIGINAL, NO_PROGRAM, original.run, feed)) for feed in feeds]
     there, back = folder / "there.xml", folder / "back.onnx"

@@ -47,10 +47,24 @@ class OnnxRuntime:
 
 def run_request(request: openvino.InferRequest, values: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The outputs of one inference."""
+    given(request, values)
+    request.infer()
+    return taken(request)
+
+
+def given(request: openvino.InferRequest, values: Sequence[np.ndarray]) -> None:
+    """Gives a request its inputs."""
     for position, value in enumerate(values):
         request.set_input_tensor(position, _tensor(value))
-    request.infer()
-    return [_array(tensor) for tensor in request.output_tensors]
+
+
+def taken(request: openvino.InferRequest, copies: bool = True) -> list[np.ndarray]:
+    """The outputs of the last inference; without copies, those of numbers are the memory of the
+    request."""
+    return [
+        _array(tensor) if copies or tensor.element_type in UNLIKE else tensor.data
+        for tensor in request.output_tensors
+    ]
 
 
 def _tensor(value: np.ndarray) -> openvino.Tensor:
@@ -59,6 +73,10 @@ def _tensor(value: np.ndarray) -> openvino.Tensor:
         tensor.data[...] = value.view(np.float16)
         return tensor
     return openvino.Tensor(value.astype(str) if value.dtype == object else value)
+
+
+UNLIKE = (openvino.Type.bf16, openvino.Type.string)
+"""Types whose memory numpy does not show as it is."""
 
 
 def _array(tensor: openvino.Tensor) -> np.ndarray:
@@ -82,9 +100,10 @@ class OpenVino:
 
     def run_by_name(self, values: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs by each of their tensor names."""
-        return self._named(self._infer(values))
+        return self.named(self._infer(values))
 
-    def _named(self, request: openvino.InferRequest) -> dict[str, np.ndarray]:
+    def named(self, request: openvino.InferRequest) -> dict[str, np.ndarray]:
+        """The outputs of a request by each of their tensor names."""
         return {
             name: _array(tensor)
             for port, tensor in zip(self.compiled.outputs, request.output_tensors, strict=True)
@@ -102,7 +121,7 @@ class OpenVino:
         """The outputs by name of one inference of this request."""
         packed = bridge.pack(boundary, feed)
         run_request(request, [np.array(value) for value in packed.values()])
-        return bridge.unpack(boundary, self._named(request))
+        return bridge.unpack(boundary, self.named(request))
 
     def _infer(self, values: Sequence[np.ndarray]) -> openvino.InferRequest:
         request = self.compiled.create_infer_request()
