@@ -139,7 +139,7 @@ def specialize(model: Model, context: Context) -> None:
 def tell_what_is_left(model: Model, context: Context) -> bool:
     """Reports which Ifs stayed, and why. It runs when branches that fail are pruned."""
     report, left = context.report, remaining_ifs(model.graph)
-    if not left and (report.specialized or report.pruned):  # of others, no model had any
+    if not left and (report.specialized or report.pruned):  # else the model never had one
         left = ["no If is left"]
     if context.options.get("ifs", "keep") == "keep":
         report.specialized += left
