@@ -487,6 +487,8 @@
     ])));
     const refused = Object.entries(check.refused);
     if (refused.length) get("inputs").append(make("h3", null, "What the model itself does not take"), table("Refused inputs", ["times", "why"], refused.map(([why, count]) => [make("td", { class: "number" }, String(count)), why])));
+    const unmet = (check.situations || []).filter((one) => one.input === null);
+    if (unmet.length) get("inputs").append(make("h3", null, "Situations that no input met"), table("Situations not met", ["where", "what"], unmet.map((one) => [one.where, one.text])));
   }
   function show(index) {
     const line = get(`input-${index}`).parentElement;

@@ -86,7 +86,7 @@ LOWERED = {
           %#2: i64[1] = Constant() {value=i64[1] [0]}
           %#3: f32[1,2] = Unsqueeze(%z, %#2)
           %#4: f32[2,2] = Concat(%#1, %#3) {axis=0}
-          %y: f32[N,2] = Loop(%n, %c, %x, %z, %#4)
+          %y: f32[?,2] = Loop(%n, %c, %x, %z, %#4)
             body (%i: i64[], %g: bool[], %s.0: f32[2], %s.1: f32[2], %s.data: f32[2,2]) -> %g, %w
               %w: f32[2] = If(%g, %s.0, %s.1, %i, %s.data)
                 then (%s.0#1: f32[2], %s.1#1: f32[2], %i#1: i64[], %s.data#1: f32[2,2]) -> %a
@@ -137,7 +137,7 @@ LOWERED = {
               %x#1 <- Invariant(input=3)
               %g -> Condition()
               %t.joined -> Yield(output=0)
-          %y: f32[N,2] = Identity(%s.joined)
+          %y: f32[?,2] = Identity(%s.joined)
         """,
     ),
     "the length of an input": (

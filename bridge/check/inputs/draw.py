@@ -289,7 +289,9 @@ class _Draw:
         places: Sequence[int] = self.rng.permutation(array.size)[:count].tolist() if marks else []
         for number, place in enumerate(places):
             flat[place] = marks[(turn * count + number) % len(marks)]
-        rows = flat.reshape(-1, array.shape[-1] if array.ndim else 1)
+        if not (flat.size and array.ndim):
+            return flat.reshape(array.shape)
+        rows = flat.reshape(-1, array.shape[-1])
         for column, some in uses.columns.items():
             chosen = self.rng.random(len(rows)) < _SHARE
             if some and column < rows.shape[1]:

@@ -38,8 +38,6 @@ class Site:
 LOOP_ROLES = ("none", "one", "several")
 """The outcomes of a Loop: how many iterations it runs."""
 
-SEVERAL = LOOP_ROLES.index("several")
-
 
 def branch_role(outcome: int) -> str:
     """The name of an outcome of an If."""
