@@ -138,10 +138,11 @@ def specialize(model: Model, context: Context) -> None:
 
 def tell_what_is_left(model: Model, context: Context) -> bool:
     """Reports which Ifs stayed, and why. It runs when branches that fail are pruned."""
-    left = remaining_ifs(model.graph)
-    # A model that had none needs no line that none is left.
-    if context.options.get("ifs", "keep") == "keep" and (left or context.report.specialized):
-        context.report.specialized += left or ["no If is left"]
+    report, left = context.report, remaining_ifs(model.graph)
+    if not left and (report.specialized or report.pruned):  # else the model never had one
+        left = ["no If is left"]
+    if context.options.get("ifs", "keep") == "keep":
+        report.specialized += left
     return False
 
 

@@ -99,8 +99,9 @@ def _seek(search: Search, number: int, tries: int) -> tuple[int, bool]:
         return (far,) if np.isfinite(far) else ()
 
     # What does not change with all elements seldom changes with one of many.
-    starts, most = [case.recipe for case in cases], tries // 3
-    for variables in ([*_whole(search, one, cases[0])], [*_single(search, one, cases[0])]):
+    single = [*_single(search, one, cases[0])]
+    starts, most = [case.recipe for case in cases], tries // 3 if single else tries
+    for variables in ([*_whole(search, one, cases[0])], single):
         if variables and runs < tries and number not in search.met:
             solve(Goal(distances, [variables], most, short=True), starts)
             if len(seen - {np.inf}) < 2 and cases[0].elements > _FEW:
@@ -173,5 +174,5 @@ def _variable(search: Search, one: Situation, value: Value) -> Variable:
     step = (2.0**-6 if one.on_grid else 2.0**-20) if is_float else 1.0
     hints = tuple(search.hints.get(value.name, ()))[: 12 if one.kind == "thresholds" else 4]
     if one.on_grid:
-        hints = tuple(hint for hint in hints if hint * 64 == round(hint * 64))
+        hints = (0.5, 0.25, *(hint for hint in hints if hint * 64 == round(hint * 64)))
     return Variable(value.name, "fills", least, most, step, hints=hints)

@@ -59,8 +59,8 @@ class Situation:
             return 0.0
         if measure <= 0:
             return np.inf
-        if self.kind in _SIDED and measure > 0.5:
-            return 0.5 / (measure - 0.5) - 0.5
+        if self.kind in _SIDED:  # from half a unit beyond the bound
+            return 0.5 / (measure - 0.5) - 0.5 if measure > 0.5 else 0.49 / measure + 0.5
         return 64 * (self.least - measure) if self.kind == "ranges" else 1 / measure - 1
 
     def __str__(self) -> str:
@@ -202,7 +202,9 @@ class _At:
             apart = self.f32(b.op("Sub", b.cast(a, I64), b.cast(c, I64)))
         else:
             apart = b.op("Sub", self.f32(a), self.f32(c))
-        size = b.max(b.op("Abs", self.f32(a)), b.op("Abs", self.f32(c)))
+        # Distances from a constant are on a line.
+        fixed = [v for v in (a, c) if _number(v)]
+        size = b.max(*(b.op("Abs", self.f32(v)) for v in fixed[:1] or (a, c)))
         share, least = (_CLOSE_WHOLE, 1.0) if whole else (_CLOSE, 1e-30)
         units = b.op("Div", apart, b.max(b.op("Mul", size, share), least))
         far = b.min(b.max(b.op("Abs", units), 1.0), _FAR)
