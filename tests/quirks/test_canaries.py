@@ -69,6 +69,8 @@ LATER = {
     ("computed_constant", "integers_in_f32"): "unsigned_as_signed",
     ("integers_in_f32", "kernel_of_lower_rank"): "tile_of_computed_repeats",
     ("memory_of_branch", "safe_loop"): "loop_grows_from_nothing",
+    ("sizes_of_constant", "safe_loop"): "sizes_of_constant",
+    ("value_of_pad", "reduction_over_empty_axis"): "value_of_pad",
     ("read_inputs", "lengths_of_dynamic_sequence"): "lengths_of_dynamic_sequence, of a cell",
 }
 """A model for each dependency: in the other order, the quirk leaves its fault there."""
