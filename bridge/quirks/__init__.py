@@ -22,7 +22,7 @@ from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.passes.wayback.replay import GraphRewrite
 from bridge.passes.wayback.undo import Undo, recorded_ops, replaced_node, rewritten
-from bridge.quirks.opaque import UNDO_OF_BARRIERS
+from bridge.quirks.opaque import UNDO_OF_BARRIERS, plain_zero
 from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, RunQuirk, engine_of
 
 __all__ = ["CPU", "GPU", "QUIRKS", "Quirk", "by_name", "named", "of_engine", "order"]
@@ -139,7 +139,7 @@ def undo_quirks(model: Model, context: Context) -> bool:
     changed = False
     while fuse(model.graph, chosen, context):
         changed = True
-    return changed
+    return fuse(model.graph, {"Bucketize": [plain_zero]}, context) or changed
 
 
 def _with_record(undo: Undo) -> Undo:
