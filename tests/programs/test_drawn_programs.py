@@ -26,7 +26,7 @@ from tests.support.sample import WHOLE, few
 FEEDS = 4
 COUNTS = {
     "if": 60, "rare": 50, "odd": 40, "texts": 40, "ranks": 30, "sequences": 50,
-    "cases": 24, "chains": 200, "contrib": 10, "outlined": 60, "constants": 60, "served": 120,
+    "cases": 24, "chains": 200, "contrib": 10, "outlined": 60, "constants": 60, "served": 280,
 }  # fmt: skip
 
 
