@@ -165,6 +165,7 @@ BROADCASTING = (*ARITHMETIC, "Mod", "ir::Mod", "SquaredDifference")
     *BROADCASTING,
     hides="memory",
     engines=BOTH,
+    after=("copied_output",),
     symptom="A Broadcast to a size of 0 is dropped if only arithmetic reads it. The sum of the "
     "empty tensor and one number was that number.",
     cost="a Max of the broadcast value",

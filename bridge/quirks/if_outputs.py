@@ -52,6 +52,7 @@ own.
 @quirk(
     "If",
     uses=True,
+    after=("safe_loop",),
     symptom="The first inference, and the first one with larger inputs, are wrong. This happens if "
     "an operator behind an If needs memory before an output of open shape has been read.",
     cost="a ShapeOf, a Gather and a VariadicSplit for each such output, which is copied once more",
@@ -175,6 +176,7 @@ def untold(b: Builder, node: Node, uses: Uses) -> Value | None:
     "If",
     until="2026.1",
     releases="2024.0 to 2026.1",
+    after=("safe_loop",),
     symptom="If an output of an If has an open shape, it keeps the values of the branch that ran "
     "before. This happens when the other branch first gives a result of the same shape.",
     cost="two further outputs, a Concat and a Reshape; the result is copied once more. Only for "
