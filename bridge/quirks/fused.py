@@ -68,7 +68,8 @@ FAR = 8
     "axis of open size, the model fails. A FakeQuantize behind the arithmetic has the constant of "
     "the first channel for all, in a body or with a dynamic shape. Behind a reduction, an integer "
     "Divide by a constant rounds to the nearest integer. A constant divided by the result of a "
-    "reduction or a product exchanges its operands, also of floats from which sizes follow. Behind a reduction of a tensor of three axes of f64, a Divide by one "
+    "reduction or a product exchanges its operands, also of floats from which sizes follow. Behind "
+    "a reduction of a tensor of three axes of f64, a Divide by one "
     "constant computes the first batch alone, and so does all arithmetic with one constant behind "
     "one of integers, a Subtract from another tensor and a Negative too.",
     cost="a maximum of the operand with itself",
