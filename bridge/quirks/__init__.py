@@ -51,7 +51,7 @@ SAFE_LOOP = "safe_loop"
 ORDER: tuple[str, ...] = (
     # Operators that are written in another way, before those that see all of them.
     "infinite_f64", "rounded_remainder", "empty_range", "product_over_empty_axis",
-    "known_empty_tensor", "axes_of_interpolation",
+    "scalar_of_product", "known_empty_tensor", "axes_of_interpolation",
     "tile_of_computed_repeats", "kernel_of_lower_rank",
     "padding_of_unknown_size", "bias_of_lrn",
     "rounded_quotient", "constant_of_higher_rank", "compared_infinity",
