@@ -171,10 +171,19 @@ def _insert(model: Model, value: Value, step: Preprocessing) -> None:
         return
     if value in graph.outputs:
         graph.output_names = names_of_outputs(graph)
+        _forget(model, value)
     for node in graph.nodes:
         node.inputs = [result if used is value else used for used in node.inputs]
     graph.outputs = [result if output is value else output for output in graph.outputs]
     graph.prepend(made)
+
+
+def _forget(model: Model, value: Value) -> None:
+    """Drops what the file said of an output that has this name no more."""
+    said = model.extras.get("onnx")
+    if said is not None:
+        notes = {name: note for name, note in said.get("notes", {}).items() if name != value.name}
+        model.extras = {**model.extras, "onnx": {**said, "notes": notes}}
 
 
 def _preprocessed(

@@ -5,8 +5,8 @@ which avoids the fault.
 
 Quirks stand in files by cause. Each is a pass of its own over the whole expanded graph, innermost
 bodies first; all clauses of the safe Loop are one pass. A test shows the fault without the quirk
-(`tests/quirks/`). When the engine passes this test, the quirk can go. After a quirk ran, the
-earlier ones find no fault in the graph.
+(`tests/quirks/`). When the engine passes this test, the quirk can go. After all have run, none
+finds a fault in the graph. So a quirk comes after another one that makes what it looks for.
 """
 
 from collections.abc import Sequence
@@ -22,101 +22,78 @@ from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.passes.wayback.replay import GraphRewrite
 from bridge.passes.wayback.undo import Undo, recorded_ops, replaced_node, rewritten
-from bridge.quirks.opaque import UNDO_OF_BARRIERS
+from bridge.quirks.opaque import UNDO_OF_BARRIERS, plain_zero
 from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, RunQuirk, engine_of
 
-__all__ = ["CPU", "GPU", "ORDER", "QUIRKS", "Quirk", "by_name", "named", "of_engine"]
+__all__ = ["CPU", "GPU", "QUIRKS", "Quirk", "by_name", "named", "of_engine", "order"]
 
 FILES = (
     "bits", "computed_operands", "constants", "empty", "fused", "gpu_bodies", "if_outputs",
-    "integers", "kernels", "nonfinite", "open_sizes", "outputs", "parts", "rounding", "simplified",
+    "integers", "kernels", "loops.changing_sizes", "loops.copies", "loops.shared_memory",
+    "loops.trips", "nonfinite", "open_sizes", "outputs", "parts", "rounding", "simplified",
     "truth_values", "variables",
 )  # fmt: skip
 """The files that declare quirks."""
 
-FILES_OF_CLAUSES = (
-    "loops.changing_sizes", "loops.copies", "loops.shared_memory", "loops.trips",
-)  # fmt: skip
-
-CLAUSES = (
-    "no_nested_iterators", "unknown_input", "stacks_without_iteration",
-    "sizes_of_states", "states_without_iteration", "copied_shapes",
-    "place_of_states", "memory_behind", "memory_inside", "read_inputs",
-)  # fmt: skip
-"""The clauses of the safe Loop, in their order."""
-
 SAFE_LOOP = "safe_loop"
-"""The pass of all clauses, in a report."""
-
-ORDER: tuple[str, ...] = (
-    # Operators that are written in another way, before those that see all of them.
-    "infinite_f64", "rounded_remainder", "empty_range", "product_over_empty_axis",
-    "scalar_of_product", "known_empty_tensor", "axes_of_interpolation",
-    "tile_of_computed_repeats", "kernel_of_lower_rank",
-    "padding_of_unknown_size", "bias_of_lrn",
-    "rounded_quotient", "constant_of_higher_rank", "compared_infinity",
-    "computed_axes",
-    "saturating_conversion", "exchanged_operands",
-    "channels_in_kernel", "activation_of_integers", "unsigned_as_signed", "integers_in_f32",
-    "absolute_value_of_shape",
-    "power_of_integers",
-    "saturating_bytes", "scaled_in_place", "moved_dequantisation", "scale_of_product",
-    "zeros_of_hard_sigmoid",
-    "unscaled_weights", "rearranged_views", "cell_of_other_operands",
-    "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
-    "gather_from_one_batch", "strides_behind_pads", "conversion_to_bool", "cast_to_bool",
-    "rounded_bf16", "reduction_over_empty_axis",
-    "value_of_pad", "constant_beyond_32_bits",
-    # Loops, and what may read their memory or that of an If.
-    *CLAUSES,
-    "branch_of_equal_shape", "computed_constant", "unique_parts",
-    "memory_of_branch",
-    "broadcast_into_arithmetic", "converted_input", "copied_variable",
-    "kernel_of_lower_rank",  # Once more, for the copies of values.
-    # The GPU plugin alone, but for OneHot.
-    "copied_branches", "copied_loops", "computed_one_hot", "kernel_of_vectors",
-    "computed_slope", "window_beyond_input", "sizes_of_constant",
-    "range_without_type", "bound_of_norm", "sign_of_remainder",
-    "rows_of_scaled_bytes", "ties_of_quantisation", "row_on_host", "read_on_host",
-    "rows_behind_boxes",
-    "parts_in_place", "attention_over_queries",
-    "copied_output", "first_operand_of_lower_rank",
-    "broadcast_into_arithmetic",  # Once more, for the sums of outputs.
-)  # fmt: skip
-"""The quirks for IR, in their order. One may stand at several places."""
+"""The pass of all clauses."""
 
 
 def named(name: str) -> Quirk:
-    """The quirk of this name. This imports the files of quirks, or those of clauses."""
-    _import(FILES_OF_CLAUSES if name in CLAUSES else FILES)
+    """The quirk of this name. This imports the files of quirks."""
+    _import()
     return QUIRKS[name]
 
 
 @cache
-def _import(files: tuple[str, ...]) -> None:
-    for file in files:
+def _import() -> None:
+    for file in FILES:
         import_module(f".{file}", __package__)
+
+
+@cache
+def order() -> tuple[str, ...]:
+    """The names of all quirks, in their order: by file and by line, but each after those that it
+    names. The clauses of the safe Loop are one pass."""
+    _import()
+    passes: dict[str, list[Quirk]] = {}
+    declared = (quirk for quirk in QUIRKS.values() if quirk.place[0] in FILES)
+    for quirk in sorted(declared, key=lambda quirk: quirk.place):
+        passes.setdefault(_pass_of(quirk), []).append(quirk)
+    done: dict[str, None] = {}
+
+    def put(name: str) -> None:
+        for earlier in (earlier for quirk in passes[name] for earlier in quirk.after):
+            if earlier not in done:
+                put(earlier)
+        done.update(dict.fromkeys([name]))
+
+    for name in passes:
+        put(name)
+    return tuple(quirk.name for name in done for quirk in passes[name])
+
+
+def _pass_of(quirk: Quirk) -> str:
+    return SAFE_LOOP if quirk.place[0].startswith("loops.") else quirk.name
 
 
 def by_name() -> list[Quirk]:
     """Each quirk once, by its first engine and its name."""
-    quirks = {name: named(name) for name in ORDER}
+    quirks = {name: named(name) for name in order()}
     return sorted(quirks.values(), key=lambda quirk: (quirk.engine, quirk.name))
 
 
 def of_engine(engine: str) -> list[Quirk]:
     """The quirks for the faults of an engine, in their order."""
-    return [quirk for quirk in map(named, ORDER) if engine in quirk.engines]
+    return [quirk for quirk in map(named, order()) if engine in quirk.engines]
 
 
 def work_round(model: Model, context: Context) -> bool:
     """Applies the quirks of the target in place, if the model has their operators. Returns whether
     any quirk found its fault."""
     ops, changed = context.ask(operators_of, model.graph), False
-    for form, names in groupby(ORDER, lambda name: SAFE_LOOP if name in CLAUSES else name):
-        if form == SAFE_LOOP and "Loop" not in ops:
-            continue  # So their files are not imported.
-        quirks = [quirk for quirk in map(named, names) if _is_wanted(quirk, context)]
+    for form, members in groupby(map(named, order()), _pass_of):
+        quirks = [quirk for quirk in members if _is_wanted(quirk, context)]
         quirks = [quirk for quirk in quirks if not quirk.needs or quirk.needs & ops]
         if not quirks:
             continue
@@ -145,9 +122,7 @@ def undo_quirks(model: Model, context: Context) -> bool:
     """Undoes the quirks for IR in place, in reverse order, until no undo changes the model."""
     from bridge.passes.fuse import fuse
 
-    ops = context.ask(operators_of, model.graph)
-    names = (name for name in reversed(ORDER) if name not in CLAUSES or "Loop" in ops)
-    quirks = list(dict.fromkeys(map(named, names)))
+    quirks = [named(name) for name in reversed(order())]
     patterns: dict[str, list[Undo]] = {op: [undo] for op, undo in UNDO_OF_BARRIERS.items()}
     recorded: dict[str, list[GraphRewrite]] = {}
     for quirk in quirks:
@@ -164,7 +139,7 @@ def undo_quirks(model: Model, context: Context) -> bool:
     changed = False
     while fuse(model.graph, chosen, context):
         changed = True
-    return changed
+    return fuse(model.graph, {"Bucketize": [plain_zero]}, context) or changed
 
 
 def _with_record(undo: Undo) -> Undo:

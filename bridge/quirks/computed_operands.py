@@ -52,6 +52,7 @@ def _tiles(b: Builder, node: Node) -> Iterator[Value]:
 
 @quirk(
     "ir::Pad",
+    after=("reduction_over_empty_axis",),
     recorded=True,
     engines=BOTH,
     symptom="On the CPU plugin, a Pad with a computed value pads with 0. Both plugins keep a known "
@@ -187,6 +188,7 @@ def computed_slope(b: Builder, node: Node, place: Place) -> Result:
 # The GPU plugin knows random numbers when it compiles a model.
 @quirk(
     "VariadicSplit",
+    after=("safe_loop",),
     engines=(GPU,),
     symptom="A VariadicSplit of a constant into one part, whose length is computed from a random "
     "number, gives elements behind the first ones, and what lies in memory behind the constant.",

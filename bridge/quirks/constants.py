@@ -57,6 +57,7 @@ CONVOLUTIONS = (
     *CONVOLUTIONS,
     hides="content",
     beside=is_unfolded,
+    after=("integers_in_f32",),
     symptom="An operator of constants that OpenVINO does not fold (GatherElements, GatherND, Conv, "
     "Elu, ..., a Gather or MatMul of scaled bytes, arithmetic in 8 bits) is computed once. An "
     "elementwise operator writes over its result, which is wrong from the second inference or "

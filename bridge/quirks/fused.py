@@ -67,16 +67,18 @@ FAR = 8
     "this constant along the last axis; with another size there, or with a constant along a last "
     "axis of open size, the model fails. A FakeQuantize behind the arithmetic has the constant of "
     "the first channel for all, in a body or with a dynamic shape. Behind a reduction, an integer "
-    "Divide by a constant rounds to the nearest integer, and a constant divided by the result "
-    "exchanges its operands. Behind a reduction of a tensor of three axes of f64, a Divide by one "
+    "Divide by a constant rounds to the nearest integer. A constant divided by the result of a "
+    "reduction or a product exchanges its operands, also of floats from which sizes follow. Behind "
+    "a reduction of a tensor of three axes of f64, a Divide by one "
     "constant computes the first batch alone, and so does all arithmetic with one constant behind "
     "one of integers, a Subtract from another tensor and a Negative too.",
     cost="a maximum of the operand with itself",
 )
 def channels_in_kernel(node: Node, place: Place) -> list[bool]:
     """At arithmetic behind a reduction of three axes: of integers or f64, or with a constant of
-    several elements. At a Div of integers or f64 behind any reduction. At arithmetic with a
-    constant of several elements behind a product, unless they lie along a last axis of known size.
+    several elements. At a Div of integers or f64 behind any reduction, and at a constant divided by
+    what comes from a reduction or a product. At arithmetic with a constant of several elements
+    behind a product, unless they lie along a last axis of known size.
 
     At a FakeQuantize in a body or of open shape, behind arithmetic with constants of several
     elements, where nothing else reads the arithmetic. Not if a convolution or a MatMul in front
@@ -96,6 +98,8 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
     kernel = _kernel(data, place)
     if kernel is None:
         return False
+    if node.op == "Div" and data is node.operands[1] and is_known(other, place):
+        return True
     several = _is_several(other, place)
     if kernel.op in REDUCTIONS:
         in_batches = kernel.operand(0).rank in (3, None)
@@ -165,6 +169,7 @@ BROADCASTING = (*ARITHMETIC, "Mod", "ir::Mod", "SquaredDifference")
     *BROADCASTING,
     hides="memory",
     engines=BOTH,
+    after=("copied_output",),
     symptom="A Broadcast to a size of 0 is dropped if only arithmetic reads it. The sum of the "
     "empty tensor and one number was that number.",
     cost="a Max of the broadcast value",

@@ -52,6 +52,7 @@ own.
 @quirk(
     "If",
     uses=True,
+    after=("safe_loop",),
     symptom="The first inference, and the first one with larger inputs, are wrong. This happens if "
     "an operator behind an If needs memory before an output of open shape has been read.",
     cost="a ShapeOf, a Gather and a VariadicSplit for each such output, which is copied once more",
@@ -175,6 +176,7 @@ def untold(b: Builder, node: Node, uses: Uses) -> Value | None:
     "If",
     until="2026.1",
     releases="2024.0 to 2026.1",
+    after=("safe_loop",),
     symptom="If an output of an If has an open shape, it keeps the values of the branch that ran "
     "before. This happens when the other branch first gives a result of the same shape.",
     cost="two further outputs, a Concat and a Reshape; the result is copied once more. Only for "
@@ -242,3 +244,44 @@ def _yield_apart(body: Body, index: int, branch: int, further: int) -> None:
     body.set_exits((own if port == Yield(index) else v, port) for v, port in body.exits())
     body.add_exit(other, Yield(further))
     body.add_exit(size, Yield(further + 1))
+
+
+@branch_of_equal_shape.undoes("Reshape")
+def in_one_output(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The output of an If that both branches give, as it was before `branch_of_equal_shape`."""
+    whole = uses.single_use(node.inputs[0], "Concat")
+    apart = [] if whole is None else [v for v in (*whole.inputs, node.inputs[1]) if v is not None]
+    made = apart[0].producer if len(apart) == 3 and node.attributes["allowzero"] else None
+    if made is None or made.op != "If":
+        return None
+    if any(value.producer is not made or uses.count(value) != 1 for value in apart):
+        return None
+    places, bodies = [*map(made.outputs.index, apart)], tuple(body.copy() for body in made.bodies)
+    for branch, body in enumerate(bodies):
+        line, empty, sizes = (_result(body, places[at]) for at in (branch, 1 - branch, 2))
+        result = _of_line(line, sizes, body)
+        if result is None or not _is_empty(empty):
+            return None
+        body.set_exits((result if p == Yield(places[0]) else v, p) for v, p in body.exits())
+    values = [Value(v.type) for v in made.outputs]
+    values[places[0]].type = node.outputs[0].type
+    b.nodes.append(Node("If", list(made.inputs), values, {}, bodies, made.name, made.extras))
+    for old, new in zip(made.outputs, values, strict=True):
+        if old not in apart and uses.count(old):
+            uses.hand_over(old, new, inside=0)
+    return values[places[0]]
+
+
+def _of_line(line: Value, sizes: Value, body: Body) -> Value | None:
+    """The value of a body that has these elements and sizes."""
+    known, made, asked = known_of(sizes).ints, line.producer, sizes.producer
+    if line.constant is not None and known is not None:
+        if len(known) == 1:
+            return line
+        b = Builder(body.graph.nodes)
+        return b.op("Reshape", line, list(known), allowzero=True)
+    x = made.inputs[0] if made is not None and made.op == "Reshape" else None
+    if x is None or made is None or known_of(made.inputs[1]).ints != (-1,):
+        return None
+    told = asked is not None and asked.op == "Shape" and asked.inputs[0] is x
+    return x if told or (known is not None and known == x.shape) else None

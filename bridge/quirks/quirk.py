@@ -53,6 +53,8 @@ class EngineFault(TypedDict, total=False):
 
     A fault is silent: numbers are wrong, without an error. One that is an error has a quirk only if
     it shows in a published model, `model`: a test of the ONNX standard, or an exporter's.
+
+    The quirk runs after those in `after`, which make what it looks for.
     """
 
     symptom: Required[str]
@@ -62,6 +64,7 @@ class EngineFault(TypedDict, total=False):
     until: str
     issue: str
     model: str
+    after: tuple[str, ...]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -87,6 +90,7 @@ class Quirk:
     until: str = ""
     issue: str = ""
     model: str = ""
+    after: tuple[str, ...] = ()
     hides: str = ""
     at: tuple[str, ...] = ()
     recorded: frozenset[str] = frozenset()
@@ -100,6 +104,12 @@ class Quirk:
     def name(self) -> str:
         """The name of the quirk."""
         return self.declared.__name__
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The module of the quirk in this package, and its line there."""
+        code = self.declared.__code__
+        return self.declared.__module__.removeprefix(ROOT), code.co_firstlineno
 
     @property
     def file(self) -> str:

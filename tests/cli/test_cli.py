@@ -289,7 +289,7 @@ def test_ops() -> None:
 
 def test_ops_quirks() -> None:
     listed = bridge("ops", "--quirks").out.split("\n\n")
-    assert len(listed) - 1 == len({*quirks_package.ORDER})
+    assert len(listed) - 1 == len({*quirks_package.order()})
     for quirk in quirks_package.by_name():
         (told,) = (text for text in listed if quirk.symptom in text)
         assert f"{quirk.engine} {quirk.releases}" in told

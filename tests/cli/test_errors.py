@@ -663,7 +663,8 @@ def test_readable_error(case: Case, tmp_path: Path) -> None:
     folder = tmp_path / "models"
     folder.mkdir()
     case.files(folder)
-    for name in ("out.xml", "out.bin", "out.onnx", "out.onnx.data"):
+    (folder / "out.xml").write_text('<net name="what stood there before"/>')
+    for name in ("out.bin", "out.onnx", "out.onnx.data"):
         (folder / name).write_text("what stood there before")
     before = _files(folder)
 

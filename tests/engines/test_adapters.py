@@ -88,8 +88,8 @@ def test_a_fresh_run_of_openvino_keeps_nothing(
     from tests.quirks.test_canaries import proto_of
 
     canary = CANARIES["scaled_in_place"]
-    rest = tuple(name for name in quirks.ORDER if name != "scaled_in_place")
-    monkeypatch.setattr(quirks, "ORDER", rest)
+    rest = tuple(name for name in quirks.order() if name != "scaled_in_place")
+    monkeypatch.setattr(quirks, "order", lambda: rest)
     bridge.convert(proto_of(canary), tmp_path / "m.xml")
     onnx.save(proto_of(canary), tmp_path / "m.onnx")
     sessions = Sessions()

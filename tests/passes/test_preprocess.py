@@ -157,3 +157,13 @@ def test_what_cannot_be_preprocessed(options: dict[str, Any], said: str, tmp_pat
     with pytest.raises(bridge.UsageError) as raised:
         bridge.convert(onnx.parser.parse_model(text), tmp_path / "a.xml", **options)
     assert said in str(raised.value)
+
+
+def test_an_input_that_is_an_output_too(tmp_path: Path) -> None:
+    """What the file said of the output is not said of the input, which keeps its name."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[n,3] x) => (float[n,3] y, float[?,3] x) { y = Sin (x) }""")
+    bridge.convert(model, tmp_path / "a.xml", layout={"x": "NC->CN"})
+    back = bridge.to_onnx(tmp_path / "a.xml").graph
+    sizes = [[d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim] for v in back.input]
+    assert sizes == [[3, "n"]]

@@ -45,8 +45,7 @@ Pairs = Sequence[tuple[dict[str, Any], dict[str, Any]]]
 """What the original takes, and what the file takes for it."""
 
 FLOATS = ("mean", "scale", "input_types")
-PREPARED = {"layout", *FLOATS}
-"""Options that only floats have; options that put layers behind an input."""
+"""Options that only floats have."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +56,19 @@ class Use:
 
     def of(self, model: onnx.ModelProto) -> Mapping[str, Any]:
         """The options that name what the model has."""
-        names = {value.name for value in (*model.graph.input, *model.graph.output)}
+        names, outputs = ({v.name for v in g} for g in (model.graph.input, model.graph.output))
         found = {}
         for name, choice in self.options.items():
             kept = choice
             if isinstance(choice, Mapping):
                 kept = {one: value for one, value in choice.items() if one in names}
-            if kept and name != "opset" and (name != "stateful" or AFTER in names):
+            if kept and name != "opset" and (name != "stateful" or AFTER in outputs):
                 found[name] = kept
         if "->" in str(found.get("layout")) and "x" in found.get("input_shapes", {}):
             found["input_shapes"] = {"x": found["input_shapes"]["x"][::-1]}
         if "rename" in found:  # Other options take the new names.
             new = found["rename"]
-            for name in found.keys() & {"values", "input_shapes", *PREPARED}:
+            for name in found.keys() & {"values", "input_shapes", "layout", *FLOATS}:
                 found[name] = {new.get(one, one): value for one, value in found[name].items()}
         return found
 
@@ -208,7 +207,8 @@ def _convert(step: Step, about: str, refusable: bool, convert: Callable[[], Any]
         step(about, "error", convert)
     except Stop as stop:
         verdict: Verdict = stop.args[0]
-        if refusable and verdict.kind.endswith("refused"):
+        older = "which is read from" in verdict.detail  # of an operator that OpenVINO got later
+        if (refusable or older) and verdict.kind.endswith("refused"):
             raise Stop(Verdict(ALLOWED, verdict.detail)) from None
         raise
 
@@ -227,10 +227,10 @@ def judge_used(
     if options.get("device", "CPU") == "CPU":
         has_state = "stateful" in options
         engine = step("OpenVINO", "does not load", OpenVino, there)
-        new = options.get("rename", {})
-        held = {name: new.get(name, name) for name in names if not (has_state and name == AFTER)}
-        if options.keys() & PREPARED and "x" in held:
-            held["x"] += "_1"  # The input has the name of what it was.
+        kept = [name for name in names if not (has_state and name == AFTER)]
+        # An input that is an output, too, and is prepared or renamed, has another name there.
+        ports = [port.get_any_name() for port in engine.compiled.outputs]
+        held = dict(zip(kept, ports if len(ports) == len(kept) else kept, strict=True))
         server = _Server(engine, bridge.Boundary.of(there), held, close, step)
         zeros = np.zeros_like(pairs[0][0][BEFORE]) if has_state else None
         _judge_requests(server, replace(original, state=zeros), pairs)

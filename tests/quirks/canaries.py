@@ -84,6 +84,13 @@ CANARIES: dict[str, Canary] = {
         "z0 = ReduceSum <keepdims = 0> (e) }> (trips) }",
         {"w": _f32(2), "trips": _i64(1, 4, 1, 4, 4)},
     ),
+    "channels_in_kernel, of a size": Canary(
+        "(float[1,3,h,w] x) => (float[a,b] y) <int64[1] two = {2}, int64[1] four = {4}, "
+        "float[1] side = {96}, float[1,1] one = {1}> { s = Shape (x) t = Slice (s, two, four) "
+        "f = Cast <to = 1> (t) m = ReduceMax <keepdims = 1> (f) r = Div (side, m) p = Mul (f, r) "
+        "i = Cast <to = 7> (p) y = Expand (one, i) }",
+        {"x": np.zeros((1, 3, 64, 43), np.float32)},
+    ),
     "channels_in_kernel, quantised: some negative": Canary(
         "(float[n, 3] x) => (float[n, 3] y) <float[3] scale = {-1, 2, 3}, float step = {0.5}, "
         "int8 zero = {0}> { scaled = Mul (x, scale) q = QuantizeLinear (scaled, step, zero) "

@@ -229,12 +229,12 @@ def record_canary(path: str) -> tuple[bytes, list[Feed], list[np.ndarray]]:
 def sing(path: str, data: bytes, feeds: list[Feed], expected: list[np.ndarray]) -> dict[str, str]:
     """The outcome of a canary with its quirk, and without it."""
     found = {"quirk": path}
-    without = tuple(name for name in quirks.ORDER if name != path)
-    for title, chosen in (("with", quirks.ORDER), ("without", without)):
+    without = tuple(name for name in quirks.order() if name != path)
+    for title, chosen in (("with", quirks.order()), ("without", without)):
         with tempfile.TemporaryDirectory() as name:
             file = Path(name) / "canary.xml"
             try:
-                with mock.patch.object(quirks, "ORDER", chosen):
+                with mock.patch.object(quirks, "order", lambda chosen=chosen: chosen):
                     bridge.convert(data, file, openvino=OLDEST)
             except UnsupportedError:  # The release cannot read one of its layers.
                 found[title] = "refused"
@@ -263,7 +263,7 @@ def main() -> None:
     paths = [*ONNX_FILES, *IR_FILES]
     if command == "record":
         models = {path.name: apart(record, path) for path in paths}
-        old = [quirk.name for quirk in map(quirks.named, quirks.ORDER) if quirk.until]
+        old = [quirk.name for quirk in map(quirks.named, quirks.order()) if quirk.until]
         canaries = {path: apart(record_canary, path) for path in old}
         file.write_bytes(pickle.dumps((models, canaries)))
         return

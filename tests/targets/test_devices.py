@@ -119,7 +119,7 @@ def test_updates_of_elements_for_updates_of_rows(reduction: str, tmp_path: Path)
     )
 
 
-BRANCHES = """(float[2] x, float[2] z, bool c) => (float[2] y) {
+BRANCHES = """(float[4] x, float[2] z, bool c) => (float[2] y) {
   p, q = Split <num_outputs = 2, axis = 0> (x)
   y = If (c) <then_branch = t () => (float[2] a) { u = Add (q, p) a = Add (u, z) },
               else_branch = e () => (float[2] b) { v = Sub (p, q) b = Mul (v, v) }> }"""

@@ -1,1 +1,1 @@
-"""The safe form of a Loop: its clauses, by cause. Their order is in `bridge.quirks.ORDER`."""
+"""The safe form of a Loop: its clauses, by cause. They are one pass."""

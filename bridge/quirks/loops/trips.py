@@ -118,6 +118,7 @@ def named_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
 # OpenVINO removes a slice or a state that nothing reads, with the initial value of the state.
 @clause(
     "Each state is read, or stays as it is, and so is the slice that sets the trip count.",
+    after=("lengths_of_dynamic_sequence",),
     symptom="A TensorIterator loses a sliced input that nothing reads, and so its number of "
     "iterations. If no iteration runs, a state that nothing in the body reads is unset memory.",
     cost="one Result in the body for each such input",
