@@ -135,18 +135,21 @@ def _any_where_changed(wide: Type, old: Type) -> Type:
 
 def trip_count(node: Node) -> Dim:
     """The number of iterations as a dimension, as far as known."""
-    for port, dim in node.slices():
-        if port.are_whole and dim != ANY:
+    if not (_begins(node) and _goes_on(node.body)):
+        return ANY
+    slices, trips = node.slices(), node.trip_count
+    for port, dim in slices:
+        if port.are_whole and dim != ANY and (trips is None or known_of(trips).parts == (dim,)):
             return dim
-    return ANY
+    most = most_iterations(node)
+    return ANY if slices or most is None else most
 
 
 def most_iterations(node: Node) -> int | None:
     """The largest number of iterations that the trip count and sliced inputs allow, if known.
     None if a computed condition may end the Loop: shape inference of IR finds no bound there."""
-    for value, exit in node.body.exits():
-        if isinstance(exit, Condition) and not _is_true(value.behind("Identity")):
-            return None
+    if not _goes_on(node.body):
+        return None
     known = known_of(node.trip_count).ints if node.trip_count is not None else None
     limits = [count for count in known or () if count >= 0]
     for port, dim in node.slices():
@@ -178,7 +181,7 @@ def _loop_outputs(node: Node, body: Body) -> list[Type]:
 def _stacked_type(node: Node, part: TensorType, port: Stacked) -> TensorType:
     if part.shape is None:
         return TensorType(part.element)
-    count = trip_count(node) if len(node.inputs) < 2 or node.inputs[1] is None else ANY
+    count = trip_count(node)
     if not isinstance(count, int | str):
         count = as_dim(between(0, most_iterations(node)))
     if not port.keepdims:
@@ -227,18 +230,28 @@ def slices(node: Node) -> must.Constraints:
 
 def endless(node: Node) -> must.Constraints:
     """Loop: without a trip count, one whose condition stays true never ends."""
-    if node.input(0) is not None or not (node.input(1) is None or _is_true(node.input(1))):
+    if node.input(0) is not None or not _begins(node):
         return
-    ports = dict(node.body.entries())
-    if any(isinstance(port, Sliced) for port in ports.values()):
-        return
-    for index, (value, port) in enumerate(node.body.exits()):
-        if isinstance(port, Condition):
+    if not any(isinstance(port, Sliced) for port in node.body.inputs) and _goes_on(node.body):
+        yield "it has no trip count, and its condition stays true: it never ends"
+
+
+def _begins(node: Node) -> bool:
+    """Whether the first condition of a Loop is true or absent."""
+    return node.input(1) is None or _is_true(node.input(1))
+
+
+def _goes_on(body: Body) -> bool:
+    """Whether no iteration ends a Loop: its condition is true, or stays as it is."""
+    ports = dict(body.entries())
+    for index, (value, exit) in enumerate(body.exits()):
+        if isinstance(exit, Condition):
             value = value.behind("Identity")
             again = ports.get(value)
             kept = isinstance(again, Carried) and again.output == index
-            if kept or _is_true(value):
-                yield "it has no trip count, and its condition stays true: it never ends"
+            if not kept and not _is_true(value):
+                return False
+    return True
 
 
 def _is_true(value: Value | None) -> bool:

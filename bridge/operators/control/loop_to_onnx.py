@@ -132,10 +132,14 @@ def slices_in_body(b: Builder, loop_builder: LoopBuilder) -> None:
         body.graph.inputs[index], body.inputs[index] = whole, Invariant(port.input)
         with inner:
             cut = _cut(inner, whole, number, port)
+        part = inner.op("Slice", *cut)
         if port.keepdims:
-            inner.node("Slice", cut, [old])
+            # ONNX's inference does not find the size of the part.
+            sizes = [0] * len(whole.dims)
+            sizes[port.axis] = port.part_size
+            inner.node("Reshape", [part, inner.constant(sizes)], [old], {"allowzero": False})
         else:
-            inner.node("Squeeze", [inner.op("Slice", *cut), inner.constant([port.axis])], [old])
+            inner.node("Squeeze", [part, inner.constant([port.axis])], [old])
         old.declared = old.type
     body.graph.prepend(front)
 
