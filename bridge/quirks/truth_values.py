@@ -11,7 +11,7 @@ from bridge.quirks.quirk import BOTH, CPU, Place, is_computed_in, quirk
     "Cast",
     recorded=True,
     engines=BOTH,
-    symptom="NaN, -2^31 and integers from 2^31 on are false as bool, so an If takes its else branch. "
+    symptom="NaN, -2^31 and integers from 2^31 on are false as bool: an If takes its else branch. "
     "In releases up to 2024.2 other integers stay what they are. A Convert to boolean "
     "reads the first output of a node with several outputs, even if its input is another one, and "
     'does not compile behind TopK or a VariadicSplit ("Default output not supported"); nor '
