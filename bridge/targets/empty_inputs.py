@@ -38,8 +38,9 @@ def refuse_empty_inputs(model: Model, context: Context) -> bool:
 
 
 def _needed(node: Node, uses: Uses) -> Iterator[Dim]:
-    """The open sizes that must not be 0: the images of a pool, the steps of a recurrent layer, and
-    the addends of an attention's product, or of one that OpenVINO joins with what is behind it."""
+    """The open sizes that must not be 0: the images of a pool, the steps of a recurrent layer, the
+    keys of an attention, and the addends of an attention's product, or of one that OpenVINO joins
+    with what is behind it."""
     first = node.input(0)
     if first is None or not first.rank:
         return
@@ -47,6 +48,10 @@ def _needed(node: Node, uses: Uses) -> Iterator[Dim]:
         yield from first.dims[:1]
     elif has_trait(node.op, "recurrent") and node.op.endswith("Sequence"):
         yield from first.dims[1:2]
+    elif node.op == "ScaledDotProductAttention" and node.operand(1).rank:
+        size = node.operand(1).dims[-2]
+        if size not in (node.outputs[0].shape or (size,)):
+            yield size
     elif node.op == "MatMul":
         (result,) = node.outputs
         joined = any(user.op in ELEMENTWISE for user in uses.users(result))

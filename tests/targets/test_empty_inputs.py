@@ -21,6 +21,7 @@ REFUSED = {
     "AveragePool": ("float[n,2,4] x", "y = AveragePool <kernel_shape = [2]> (x)"),
     "LpPool": ("float[n,2,4,4] x", "r = Relu (x) y = LpPool <kernel_shape = [2, 2]> (r)"),
     "an attention": ("float[s,4] x, float[n,4] m", ATTENTION),
+    "an Attention": ("float[1,2,s,4] x, float[1,2,n,4] m", "y = Attention (x, m, m)"),
     "a joined product": ("float[s,n] x, float[n,3] m", "p = MatMul (x, m) y = Relu (p)"),
 }
 RIGHT = {
@@ -45,7 +46,7 @@ RIGHT = {
 def test_sizes_in_a_row(case: str, threads: int, sizes: tuple[int, ...], tmp_path: Path) -> None:
     inputs, nodes = (REFUSED | RIGHT)[case]
     model = parser.parse_model(
-        f'<ir_version: 9, opset_import: ["": 18]> g ({inputs}) => (float[] y) {{ {nodes} }}'
+        f'<ir_version: 10, opset_import: ["": 23]> g ({inputs}) => (float[] y) {{ {nodes} }}'
     )
     bridge.convert(model, tmp_path / "m.xml", debug=True)
     config = {**EXACT, "INFERENCE_NUM_THREADS": threads}
