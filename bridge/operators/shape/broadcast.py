@@ -239,11 +239,13 @@ def _computed_shape(b: Builder, node: Node, counts: Value) -> SafeInputs:
     return inputs
 
 
-@guards("Expand")
+@guards("Broadcast", "Expand")
 def _expand(b: Builder, node: Node, counts: Value) -> SafeInputs:
-    """Expand: its shapes go together."""
+    """Broadcast, Expand: its shapes go together. Only a scalar goes with any Broadcast."""
     data, target = node.inputs[:2]
     known = known_of(target).parts
+    if node.op == "Broadcast" and node.operand(0).shape != ():
+        raise Unsafe("sizes may not go together there")
     if data is None or known is None or None in known:
         raise Unsafe("data decide the shape of its output")
     if not go_together([data.shape, tuple(map(as_dim, known))]):
