@@ -80,6 +80,25 @@ def of_vector(b: Builder, found: Found, uses: Uses) -> Value:
     return abs(found[X])
 
 
+# OpenVINO moves the Reshape in front of the product, where the empty shape crashes. Operators of
+# one input may stand between.
+@quirk(
+    "Reshape",
+    needs=("Einsum", "MatMul"),
+    recorded=True,
+    model="while_loop, conjugate gradients",
+    symptom="OpenVINO crashes when it compiles a MatMul of one row and one column that is reshaped "
+    "to a scalar.",
+    cost="none: a Squeeze takes the place of the Reshape",
+)
+def scalar_of_product(b: Builder, node: Node, place: Place) -> Result:
+    """A value that becomes a scalar has one element. So all its axes have size 1, and are
+    removed.
+    """
+    data, sizes = node.operands[:2]
+    return b.op("Squeeze", data, [*range(data.rank)]) if sizes.shape == (0,) and data.rank else None
+
+
 # Passes of OpenVINO: EliminateReduceReshape, PullReshapeThroughReduce, TransposeReduction,
 # EliminateSlice.
 @barrier(

@@ -71,6 +71,28 @@ class Root(nn.Module):
         return y, steps
 
 
+class Solver(nn.Module):
+    """Conjugate gradients in a while_loop: it ends when the residual, a row times a column, is
+    small."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        matrix = x.T @ x + torch.eye(x.shape[1])
+        aim = x.sum(0, keepdim=True)
+
+        def goes_on(y: torch.Tensor, r: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
+            return (r @ r.T).reshape(()) > 1e-6
+
+        def step(
+            y: torch.Tensor, r: torch.Tensor, p: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+            far = (r @ r.T) / (p @ matrix @ p.T)
+            rest = r - far * (p @ matrix)
+            return y + far * p, rest, rest + (rest @ rest.T) / (r @ r.T) * p
+
+        y, rest, _ = while_loop(goes_on, step, (aim * 0, aim.clone(), aim.clone()))
+        return y, rest
+
+
 class Writer(nn.Module):
     """Greedy decoding in a while_loop, into a buffer."""
 
@@ -185,6 +207,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "cond by a size": partial(written, Sizes, _rows, _open),
     "GroupNorm in a branch": partial(written, Norm, _rows, {}, opset=23),
     "while_loop, Newton's method": partial(written, Root, _rows, _open),
+    "while_loop, conjugate gradients": partial(written, Solver, _rows, {}),
     "while_loop, greedy decoding": partial(written, Writer, {"seen": torch.randn(2, 8)}, {}),
     "scan with a cond": partial(written, Recurrence, _rows, _open),
     "scans of both directions": partial(

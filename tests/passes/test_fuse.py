@@ -487,6 +487,8 @@ def where_holds(x: Any, condition: Any) -> Any:
 
 PLACES = np.array([True, False, True])
 case("compress", "Compress", where_holds, random(3, 4), PLACES)
+for mask in np.float32([0.5, 0, np.nan]), np.int64([-1, 0, 256]):
+    case(f"compress_{mask.dtype}", "Cast Compress", where_holds, random(3, 4), mask)
 case("compress_shorter", "NonZero Squeeze Gather", where_holds, random(5, 4), PLACES)
 
 

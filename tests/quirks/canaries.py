@@ -97,6 +97,13 @@ CANARIES: dict[str, Canary] = {
         "d = DequantizeLinear (q, step, zero) y = Add (d, x) }",
         {"x": _f32(2, 3)},
     ),
+    "scalar_of_product": Canary(
+        "(float[1, 2] x) => (float y) <float[2, 1] w = {1.125, -0.25}, int64[0] scalar = {}> "
+        "{ p = MatMul (x, w) y = Reshape (p, scalar) }",
+        {"x": _f32(1, 2)},
+        loud=True,
+        ends=True,
+    ),
     "known_empty_tensor": Canary(
         "(float[a, 1, 1, 3] x) => (bool[a, 0, 3] y) <float[0, 1, 3] nothing = {}, "
         "int64[1] axis = {-2}> { l = Less (nothing, x) y = Squeeze (l, axis) }",

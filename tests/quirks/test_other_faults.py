@@ -115,12 +115,6 @@ def test_an_error_with_one_thread_in_openvino() -> None:
 
 
 LOUD: dict[str, Canary] = {
-    "a product of a row and a column as a scalar": Canary(
-        "(float[1, 2] x) => (float y) <float[2, 1] w = {1.125, -0.25}, int64[0] scalar = {}> "
-        "{ p = MatMul (x, w) y = Reshape (p, scalar) }",
-        {"x": _f32(1, 2)},
-        ends=True,
-    ),
     "a Select of one truth value by itself": Canary(
         "(bool[n] x) => (uint8[n] y) { n = Not (x) u = Cast <to = 2> (n) y = Where (n, u, u) }",
         {"x": np.array([True, False])},

@@ -307,9 +307,12 @@ class _Draw:
             return self.rng.uniform(0.0, 0.9, shape)
         if element.is_integer and uses.is_yes_or_no:
             return np.asarray(self.rng.integers(0, 2, shape))
-        bounds = self._bounds(uses, self.large)
+        is_wide = self.recipe.numbers == "ends" and uses.is_wide and element.is_integer
+        far = element.bounds[1] if is_wide else _LARGEST_COUNT
+        bounds = self._bounds(uses, self.large, far)
         if bounds is not None:
-            return _covering(self.rng, *bounds, shape)
+            top = min(bounds[1], int(element.bounds[1])) if element.is_integer else bounds[1]
+            return _covering(self.rng, bounds[0], top, shape)
         return _free(self.rng, element, shape, self.recipe.numbers, uses)
 
     def _bounds(

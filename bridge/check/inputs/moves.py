@@ -13,7 +13,7 @@ from bridge.check.inputs.running import PER_SIZE, Search, always
 from bridge.check.inputs.solver import Variable, sized
 from bridge.check.surgery.sites import Branch
 
-_SCALES = 0.1, 10.0, 100.0, 0.0  # of all floats; zeros give ties and padding
+_SCALES = 0.001, 0.1, 10.0, 100.0, 1000.0, 0.0  # of all floats; zeros give ties and padding
 _MANY = 101  # iterations, or another integer scalar
 _SOME = 1000  # elements of inputs that are scaled, or about so many
 _LARGE = 17  # the least of all sizes

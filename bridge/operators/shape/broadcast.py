@@ -241,13 +241,15 @@ def _computed_shape(b: Builder, node: Node, counts: Value) -> SafeInputs:
 
 @guards("Broadcast", "Expand")
 def _expand(b: Builder, node: Node, counts: Value) -> SafeInputs:
-    """Broadcast, Expand: its shapes go together. Only a scalar goes with any Broadcast."""
+    """Broadcast, Expand: the shapes go together; in some modes the data alone are broadcast."""
     data, target = node.inputs[:2]
     known = known_of(target).parts
-    if node.op == "Broadcast" and node.operand(0).shape != ():
-        raise Unsafe("sizes may not go together there")
     if data is None or known is None or None in known:
         raise Unsafe("data decide the shape of its output")
-    if not go_together([data.shape, tuple(map(as_dim, known))]):
+    dims = tuple(map(as_dim, known))
+    mode = node.attributes.get("mode", "bidirectional")
+    if not go_together([data.shape, dims]) or (
+        mode != "bidirectional" and (mode != "numpy" or broadcast(data.shape, dims) != dims)
+    ):
         raise Unsafe("sizes may not go together there")
     return None

@@ -5,7 +5,7 @@ from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
-from bridge.neutral.types import F32, F64, I8, I32, I64, U8, is_static
+from bridge.neutral.types import BOOL, F32, F64, I8, I32, I64, U8, is_static
 from bridge.operators.nn.windows import lean
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
@@ -78,7 +78,7 @@ def compress(b: Builder, match: Found, uses: Uses) -> Value | None:
     size = None if axis is None else data.dims[axis[0] % len(data.dims)]
     if axis is None or not isinstance(size, int) or match[MASK].dims != (size,):
         return None
-    return b.op("Compress", data, match[MASK], axis=axis[0])
+    return b.op("Compress", data, b.cast(match[MASK], BOOL), axis=axis[0])
 
 
 DIVIDEND, DIVISOR, OTHER = var(), var(), var()

@@ -90,7 +90,8 @@ def _ragged_input(name: str, type: SequenceType) -> Ragged:
 def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> TensorForm:
     """An output in the rank that a user gives."""
     rank = context.output_ranks.get(name)
-    ranks = " or ".join(str(len(shape)) for shape in form.shapes or ()) or "any rank"
+    ranks = " or ".join(str(len(shape)) for shape in form.shapes or ())
+    ranks = f"rank {ranks}" if ranks else "one rank or another"
     if rank is None and context.target.format == "onnx":
         return form
     if rank is None:
@@ -99,13 +100,13 @@ def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Tens
         if declared is not None:
             instead = f" (rank {len(declared)}, as declared, is not believed)"
         context.report.notes.append(
-            f'data decide whether the output "{name}" has rank {ranks}{instead}: it is '
+            f'data decide whether the output "{name}" has {ranks}{instead}: it is '
             f'"{name}.data", its elements, and "{name}.shape", of which bridge.unpack makes it; '
             "`output_ranks` decides for one rank"
         )
         return form
     if form.shapes is not None and rank not in form.ranks:
-        raise UsageError(f'the output "{name}" has rank {ranks}, not {rank}')
+        raise UsageError(f'the output "{name}" has {ranks}, not {rank}')
     return Plain(form.at_rank(b, rank))
 
 
