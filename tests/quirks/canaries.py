@@ -384,12 +384,6 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(2, 0)},
         before={"x": _f32(2, 2)},
     ),
-    "conversion_to_bool": Canary(
-        "(int32[n] x) => (float[n] y) { b = Cast <to = 9> (x) y = Cast <to = 1> (b) }",
-        {"x": np.arange(3, dtype=np.int32)},
-        seen=False,
-        on="OpenVINO before 2024.3",
-    ),
     "reduction_over_empty_axis": Canary(
         "(float[n, 2] x, int64[m] i) => (float[2] y, int64[1] z) <int64[1] axis = {0}> "
         "{ y = ReduceSum <keepdims = 0> (x, axis) z = ReduceProd (i) }",
@@ -633,6 +627,15 @@ CANARIES: dict[str, Canary] = {
         "(float[2] x) => (float[2] y) <float16[2] few = {48128, 16384}> { "
         "wide = Cast <to = 1> (few) a = Abs (wide) y = Add (a, x) }",
         {"x": _f32(2)},
+    ),
+    "cast_to_bool, of integers": Canary(
+        "(uint32[n] x, int32[n] y, uint64[n] z) => (float[n] a, bool[n] b, bool[n] c) "
+        "{ w = Cast <to = 9> (x) a = Cast <to = 1> (w) b = Cast <to = 9> (y) c = Cast <to = 9> (z) "
+        "}",
+        {
+            "x": np.uint32([0, 3, 1 << 31, 3000000000]), "y": np.int32([0, 3, -1 << 31, -1]),
+            "z": np.uint64([0, 3, 1 << 31, 3000000000]),
+        },
     ),
     "cast_to_bool, of a later output": Canary(
         """(float[4] x) => (bool[2] y) {
