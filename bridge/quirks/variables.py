@@ -4,6 +4,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64, Interval
 from bridge.operators import Result
+from bridge.operators.matmul.attention import is_cache
 from bridge.quirks.known import is_known
 from bridge.quirks.magnitude import HELD
 from bridge.quirks.opaque import is_hidden, opaque
@@ -75,6 +76,26 @@ def _stored(b: Builder, node: Node, value: Value, place: Place) -> Value:
         axes = [a for a, (own, new) in sizes if not isinstance(own, int) and isinstance(new, int)]
         stored = opaque(b, stored, "sizes", axes) if axes else stored
     return stored
+
+
+# Its kernel for a cache takes the mask's last axis to be as long as the cache.
+@quirk(
+    "ScaledDotProductAttention",
+    recorded=True,
+    symptom="Attention that keeps its keys in a variable reads beyond a mask with one number for "
+    "all keys: with hundreds of keys, numbers are wrong, or the process ends.",
+    cost="a Broadcast of the mask to the number of keys",
+)
+def mask_of_one_key(b: Builder, node: Node, place: Place) -> Result:
+    """A mask is broadcast to the scores, whose last axis is that of the keys."""
+    key, mask = node.operand(1), node.input(3)
+    if mask is None or not mask.rank or mask.dims[-1] != 1 or key.rank is None:
+        return None
+    if not is_cache(key.behind(traits=frozenset({"repeats", "view"}))):
+        return None
+    whole = b.expand(mask, *[1] * (mask.rank - 1), b.sizes(key, key.rank - 2))
+    inputs = [whole if at == 3 else value for at, value in enumerate(node.inputs)]
+    return b.op(node.op, *inputs, **node.attributes)
 
 
 VIEWS = {

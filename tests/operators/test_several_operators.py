@@ -45,7 +45,7 @@ PROGRAMS: dict[str, tuple[int, str, dict[str, np.ndarray]]] = {
         17,
         "(float[k] x, int64[1] n) => (float[u] y, int64[u] i) <int64[1] most = {3}> "
         "{ m = Min (n, most) y, i = TopK (x, m) }",
-        {"x": X, "n": np.array([0])},
+        {"x": X, "n": np.array([2])},
     ),
     "a Tile of four axes beside a product": (
         17,

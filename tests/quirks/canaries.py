@@ -23,7 +23,7 @@ class Canary:
     too. `seen` says whether this processor has the fault, `on` names the processors that have it. A
     canary that is `loud` shows an error instead of wrong numbers. One with `ends` may crash, so it
     runs in a process of its own. `stateful` makes variables of inputs and outputs with the names of
-    states.
+    states, `beams` reorders them by an input.
     """
 
     model: str
@@ -37,6 +37,7 @@ class Canary:
     loud: bool = False
     ends: bool = False
     stateful: bool = False
+    beams: bool = False
 
 
 def quirk_of(path: str) -> str:
@@ -72,6 +73,15 @@ def gru_cell(rest: str, bias: str, state: str) -> str:
 
 _TIES = np.arange(-140, 140, dtype=np.float32) + np.float32(0.5)
 """Numbers halfway between two integers."""
+
+
+def _attention(x: np.ndarray) -> np.ndarray:
+    """Attention of words to themselves, whose scores are halved."""
+    shares = np.exp(x @ x.swapaxes(-1, -2) / 2)
+    return shares / shares.sum(-1, keepdims=True) @ x
+
+
+_WORDS = np.sin(np.arange(2 * 1500 * 16, dtype=np.float32)).reshape(2, 1, 1500, 16) / 4
 
 CANARIES: dict[str, Canary] = {
     "memory_behind": Canary(
@@ -865,6 +875,21 @@ CANARIES: dict[str, Canary] = {
             zeros = Expand (zero, more)
             v = Concat <axis = 0> (zeros, x) }> }""",
         {"x": _f32(2), "n": np.array(3)},
+    ),
+    "mask_of_one_key": Canary(
+        """(float[b, 1, s, 16] x, float[b, 1, p, 16] past_0_key, float[b, 1, p, 16] past_0_value) =>
+        (float[b, 1, s, 16] y, float[b, 1, t, 16] present_0_key, float[b, 1, t, 16] present_0_value)
+        <float half = {0.5}> {
+        present_0_key = Concat <axis = 2> (past_0_key, x)
+        present_0_value = Concat <axis = 2> (past_0_value, x)
+        turned = Transpose <perm = [0, 1, 3, 2]> (present_0_key)
+        scores = MatMul (x, turned) scaled = Mul (scores, half)
+        shares = Softmax <axis = -1> (scaled) y = MatMul (shares, present_0_value) }""",
+        {"x": _WORDS, "beam_idx": np.arange(2, dtype=np.int32)},
+        expected=(_attention(_WORDS),),
+        stateful=True,
+        beams=True,
+        ends=True,
     ),
     "copied_variable": Canary(
         "(float[b, 3, n] x, float[b, 3, m] past) => (float[b, 3, k] y, float[b, 3, k] present) { "

@@ -126,7 +126,7 @@ def run_in_one_request(path: Path, runs: list[list[np.ndarray]]) -> list[np.ndar
 def compare(canary: Canary, path: Path) -> None:
     """Compares the engine's outputs with the model's meaning."""
     model = proto_of(canary)
-    bridge.convert(model, path, debug=True, stateful=canary.stateful)
+    bridge.convert(model, path, debug=True, stateful=canary.stateful, beam_idx=canary.beams)
     expected = canary.expected
     if expected is None:
         expected = OnnxRuntime(model).run(canary.feed)
@@ -175,13 +175,14 @@ def nodes(graph: Graph) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("name", [*CANARIES, *(path.stem for path in ONNX_FILES)])
 def test_a_second_time_nothing_is_found(name: str) -> None:
-    stateful = False
+    stateful = beams = False
     if name in CANARIES:
-        source, stateful = bridge.load(proto_of(CANARIES[name])), CANARIES[name].stateful
+        canary = CANARIES[name]
+        source, stateful, beams = bridge.load(proto_of(canary)), canary.stateful, canary.beams
     else:
         (path,) = (path for path in ONNX_FILES if path.stem == name)
         source = bridge.load(load_onnx(path))
-    told = context("ir", stateful=stateful)
+    told = context("ir", stateful=stateful, beam_idx=beams)
     model = worked_round(source, told)
     before, kept = nodes(model.graph), list(model.graph.walk())
     quirks.work_round(model, told)

@@ -73,7 +73,7 @@ _LABELS = re.compile(r"[A-Za-z]*(?:\.\.\.)?[A-Za-z]*")
 @reads("Einsum", format="onnx")
 @reads("Einsum", format="ir")
 def read_einsum(b: Builder, node: Node) -> None:
-    """Refuses an equation that is none: the standard's own inference does not end with it."""
+    """Einsum: refuses an equation that is none; the standard's inference does not end with it."""
     equation = str(node.attributes.get("equation", "")).replace(" ", "")
     left, _, right = equation.partition("->")
     if not all(map(_LABELS.fullmatch, (*left.split(","), right))):
