@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 
 from tests.support.processor import FEATURES
@@ -93,6 +94,15 @@ CANARIES: dict[str, Canary] = {
         "y0 = Mul (v, u) r = Range (zero, n, one) f = Cast <to = 1> (r) e = Neg (f) "
         "z0 = ReduceSum <keepdims = 0> (e) }> (trips) }",
         {"w": _f32(2), "trips": _i64(1, 4, 1, 4, 4)},
+    ),
+    "copied_types": Canary(
+        """(uint2[7,1] x) => (uint8[2,7,1] y) <int64 trips = {2}> {
+        y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, uint8[7,1] part) {
+            d = Identity (c) part = Cast <to = 2> (x) }> }""",
+        {"x": (np.arange(7) % 4).astype(ml_dtypes.uint2).reshape(7, 1)},
+        expected=(np.array([np.arange(7).reshape(7, 1) % 4] * 2, np.uint8),),
+        opset=25,
+        ends=True,
     ),
     "channels_in_kernel, of a size": Canary(
         "(float[1,3,h,w] x) => (float[a,b] y) <int64[1] two = {2}, int64[1] four = {4}, "

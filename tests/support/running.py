@@ -72,6 +72,11 @@ def _tensor(value: np.ndarray) -> openvino.Tensor:
         tensor = openvino.Tensor(openvino.Type.bf16, value.shape)
         tensor.data[...] = value.view(np.float16)
         return tensor
+    if value.dtype == ml_dtypes.uint2:  # Four of them are a byte, the first in its lowest bits.
+        tensor = openvino.Tensor(openvino.Type.u2, value.shape)
+        bits = np.unpackbits(value.astype(np.uint8)[..., None], axis=-1, bitorder="little")
+        tensor.data.reshape(-1)[...] = np.packbits(bits[..., :2].reshape(-1), bitorder="little")
+        return tensor
     return openvino.Tensor(value.astype(str) if value.dtype == object else value)
 
 

@@ -6,8 +6,66 @@ from functools import partial
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked, Yield
-from bridge.neutral.types import I8, I32, I64, high, low
+from bridge.neutral.types import F4E2M1, F8E8M0, F32, I8, I32, I64, U2, U8, high, low
 from bridge.quirks.loops.clause import Draft, clause
+
+WIDER = {F4E2M1: F32, F8E8M0: F32, U2: U8}
+"""For each type that oneDNN lacks, a type that holds all its numbers."""
+
+
+# The CPU plugin has oneDNN copy these values, which lacks some types.
+@clause(
+    "Each value that enters or leaves the body has an element type that oneDNN copies.",
+    retypes=True,
+    symptom="A value of type u2, f4e2m1 or f8e8m0 that enters or leaves a Loop is wrong, or the "
+    "Loop does not run.",
+    cost="a Convert at each end",
+)
+def copied_types(draft: Draft) -> list[Value]:
+    """The wider type has all numbers of the narrow one. So the two conversions change none."""
+    graph = draft.body.graph
+    return [value for value in (*graph.inputs, *graph.outputs) if value.element in WIDER]
+
+
+@copied_types.gives
+def _(draft: Draft, narrow: list[Value]) -> None:
+    """Such values enter and leave the body in a wider type."""
+    b, loop, body = draft.b, draft.loop, draft.body
+    inside = Builder([], draft.node.name, b.target)
+    read: dict[Value, Value] = {}
+    wide: dict[int, int] = {}
+    for index, value in enumerate(body.graph.inputs):
+        port = body.inputs[index]
+        if value not in narrow or not isinstance(port, Carried | Invariant | Sliced):
+            continue
+        outer = None if port.input is None else loop.inputs[port.input]
+        assert outer is not None and port.input is not None
+        if port.input not in wide:
+            wide[port.input] = loop.outer(_widened(b, outer))
+        body.inputs[index] = replace(port, input=wide[port.input])
+        entry = Value(_widened(Builder([]), value).type, list(value.names))
+        body.graph.inputs[index] = entry
+        read[value] = _narrowed(value, inside, entry)
+    draft.enter_as(read, inside.nodes)
+    for index, value in enumerate(body.graph.outputs):
+        exit = body.outputs[index]
+        if value.element in WIDER:
+            body.graph.outputs[index] = _widened(loop.inside(b), value)
+            if isinstance(exit, Yield | Stacked) and exit.output is not None:
+                loop.after(exit.output, partial(_narrowed, loop.node.outputs[exit.output]))
+    loop.drop_unused_inputs()
+
+
+def _widened(b: Builder, value: Value) -> Value:
+    return value if value.element is None else b.cast(value, WIDER[value.element])
+
+
+def _narrowed(known: Value, b: Builder, wide: Value) -> Value:
+    """The value in its own type, with all that is known of it."""
+    value = b.cast(wide, known.element)
+    value.type = value.declared = known.type
+    return value
+
 
 COPIED_WELL = {I8, I32, I64}
 """Element types that are copied in another way, without a division."""
