@@ -44,7 +44,7 @@ def _is_of_integers(node: Node) -> bool:
     recorded=True,
     uses=True,
     where=_is_of_integers,
-    after=("kernel_of_lower_rank",),
+    after=("kernel_of_lower_rank", "cast_to_bool"),
     symptom="Divisions, remainders, comparisons, Relu, PRelu, products of matrices, and sums and "
     "extremes along axes of integers are computed in f32: 16777219 divided by 5 is 3355444. A "
     "Select of integers behind a comparison rounds them to f32.",

@@ -9,6 +9,7 @@ from bridge.quirks.quirk import BOTH, CPU, Place, is_computed_in, quirk
 
 @quirk(
     "Cast",
+    after=("value_of_pad",),
     recorded=True,
     engines=BOTH,
     symptom="NaN, -2^31 and integers from 2^31 on are false as bool: an If takes its else branch. "

@@ -93,7 +93,8 @@ PLACES: list[tuple[str, str, bool]] = [
     ("saturating_conversion", "(float[2] x) => (uint8[2] y) { y = Cast <to = 2> (x) }", False),
     ("cast_to_bool", "(int32[4] x) => (bool[2] y) "
      "{ a, b = Split <num_outputs = 2> (x) y = Cast <to = 9> (b) }", True),
-    ("cast_to_bool", "(int32[4] x) => (bool[4] y) { y = Cast <to = 9> (x) }", False),
+    ("cast_to_bool", "(int32[4] x) => (bool[4] y) { y = Cast <to = 9> (x) }", True),
+    ("cast_to_bool", "(int32[4] x) => (uint8[4] y) { y = Cast <to = 2> (x) }", False),
 ]  # fmt: skip
 """Graphs, and whether a quirk fires in them."""
 
