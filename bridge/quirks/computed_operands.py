@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import BOOL, I32, I64, I64_MAX, U8, is_static, size_of
+from bridge.neutral.types import BOOL, I64, I64_MAX, U8, is_static, size_of
 from bridge.operators import Refused, Result
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
@@ -110,7 +110,7 @@ def computed_axes(b: Builder, node: Node, place: Place) -> Result:
         return _sliced(b, node, x, axes) if x.rank else None
     if node.op == "Unsqueeze":
         return None if count is None else _unsqueezed(b, x, axes, count)
-    reduced = b.op(OF_NUMBERS[node.op], b.cast(x, I32), axes, **node.attributes)
+    reduced = b.op(OF_NUMBERS[node.op], b.cast(x, U8), axes, **node.attributes)
     return b.cast(reduced, BOOL)
 
 

@@ -58,6 +58,7 @@ FAR = 8
     "Neg",
     "PRelu",
     hides="memory",
+    after=("axes_of_interpolation",),
     uses=True,
     needs=(*REDUCTIONS, "Einsum", "FakeQuantize", "MatMul"),
     releases="2026.4, of channels behind a reduction with AVX2",
