@@ -66,7 +66,7 @@ def test_the_price_of_each_quirk() -> None:
 LATER = {
     ("broadcast_into_arithmetic", "copied_output"): "broadcast_into_arithmetic, of an output",
     ("branch_of_equal_shape", "safe_loop"): "loop_grows_from_nothing",
-    ("cast_to_bool", "value_of_pad"): "value_of_pad",
+    ("cast_to_bool", "value_of_pad"): "value_of_pad, of 25 bits",
     ("channels_in_kernel", "axes_of_interpolation"): "axes_of_interpolation",
     ("computed_constant", "integers_in_f32"): "unsigned_as_signed",
     ("integers_in_f32", "cast_to_bool"): "integers_in_f32, behind a conversion to bool",
