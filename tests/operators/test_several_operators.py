@@ -47,6 +47,16 @@ PROGRAMS: dict[str, tuple[int, str, dict[str, np.ndarray]]] = {
         "{ m = Min (n, most) y, i = TopK (x, m) }",
         {"x": X, "n": np.array([2])},
     ),
+    "a Where of large integers that an integer chooses": (
+        17,
+        "(int32[n] m, int32[n] x, int32[n] z) => (int32[n] y) "
+        "{ c = Cast <to = 9> (m) y = Where (c, x, z) }",
+        {
+            "m": np.int32([0, 1, 5]),
+            "x": np.int32([16777217, 16777219, 33554435]),
+            "z": np.int32([16777217, 16777219, 7]),
+        },
+    ),
     "a Tile of four axes beside a product": (
         17,
         "(float[k] x, float[a,b,c,d] z, int64[4] n) => (float[k] y, float[e,f,g,h] t) "

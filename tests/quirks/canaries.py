@@ -647,14 +647,6 @@ CANARIES: dict[str, Canary] = {
             "z": np.uint64([0, 3, 1 << 31, 3000000000]),
         },
     ),
-    "integers_in_f32, behind a conversion to bool": Canary(
-        "(int32[n] m, int32[n] x, int32[n] z) => (int32[n] y) "
-        "{ c = Cast <to = 9> (m) y = Where (c, x, z) }",
-        {
-            "m": np.int32([0, 1, 5]), "x": np.int32([16777217, 16777219, 33554435]),
-            "z": np.int32([16777217, 16777219, 7]),
-        },
-    ),
     "cast_to_bool, of a later output": Canary(
         """(float[4] x) => (bool[2] y) {
         first, second = Split <num_outputs = 2> (x)

@@ -69,7 +69,7 @@ LATER = {
     ("cast_to_bool", "value_of_pad"): "value_of_pad, of 25 bits",
     ("channels_in_kernel", "axes_of_interpolation"): "axes_of_interpolation",
     ("computed_constant", "integers_in_f32"): "unsigned_as_signed",
-    ("integers_in_f32", "cast_to_bool"): "integers_in_f32, behind a conversion to bool",
+    ("integers_in_f32", "cast_to_bool"): "computed_axes",
     ("integers_in_f32", "kernel_of_lower_rank"): "tile_of_computed_repeats",
     ("memory_of_branch", "safe_loop"): "loop_grows_from_nothing",
     ("sizes_of_constant", "safe_loop"): "sizes_of_constant",

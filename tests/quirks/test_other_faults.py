@@ -203,15 +203,6 @@ LOUD: dict[str, Canary] = {
             "w": _f32(3, 5, 4) / 60, "v": _f32(3, 4, 5) / 60,
         },
     ),
-    "a Loop that captures floats of 4 bits": Canary(
-        """(float[3] x) => (float[2,3] y) <int64 trips = {2}> {
-        narrow = Cast <to = 24> (x)
-        y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, float[3] part) {
-            d = Identity (c) part = Cast <to = 1> (narrow) }> }""",
-        {"x": np.array([1, 4, 0.5], np.float32)},
-        expected=(np.array([[1, 4, 0.5]] * 2, np.float32),),
-        opset=24,
-    ),
     "a stack behind an axis of size 0": Canary(
         """(float[n,m,3] x) => (float[n,3,m] y) { y = Scan <
           body = b (float[n,m] part) => (float[n,m] same) { same = Neg (part) },
